@@ -1,0 +1,26 @@
+# Two commands are all a newcomer needs: `make run` and `make test`.
+PYTHON ?= python3
+export UV_PROJECT_ENVIRONMENT = .venv
+UV = .uv/bin/uv
+RUN = .venv/bin
+
+.PHONY: install run test check bench
+
+install: .venv/.ready
+
+.venv/.ready: pyproject.toml uv.lock
+	test -x $(UV) || $(PYTHON) -m venv .uv
+	test -x $(UV) || .uv/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(UV) sync --frozen --quiet --all-extras --python $(PYTHON)
+	touch $@
+
+run: install
+	$(RUN)/restante demo
+
+test: install
+	$(RUN)/pytest
+
+check: install
+	$(RUN)/ruff check .
+	$(RUN)/ruff format --check .
+	$(RUN)/pyright
