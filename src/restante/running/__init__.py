@@ -1,0 +1,1 @@
+"""One process: the configuration, the agents, and the platform that runs their turns."""

@@ -1,0 +1,332 @@
+"""`restante.toml`: the agents of a team, their models and the limits, parsed once and refused as a whole."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from types import MappingProxyType
+
+from restante.bus.policy import BusPolicy
+from restante.errors import BadLabel, BadPolicy
+from restante.names import check_name, folded
+from restante.running.toml_table import Range, Source, Table, nearest
+from restante.running.toolsets import find_toolsets
+
+SCRIPTED = "scripted:"
+"""What a model begins with that is played from a file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The limits of the platform, under the names that every door gives them."""
+
+    text_max: int = 20_000
+    """Code points of a message."""
+    submission_id_max: int = 128
+    """Code points of a submission id."""
+    messages_per_hour: int = 1_000
+    """Sends in one conversation, both sides, in any 3,600 seconds."""
+    page_default: int = 30
+    page_max: int = 100
+    """Messages in a page."""
+    wait_seconds_max: float = 25.0
+    """The longest wait of a read, in seconds."""
+    parallel_turns: int = 16
+    """Turns at once."""
+    turn_max: float = 7_200.0
+    """Seconds that a turn may take."""
+    body_max: int = 2 * 1024 * 1024
+    """Bytes of a request body."""
+    json_depth: int = 32
+    """Nesting of a request body."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelConfig:
+    """`[models.NAME]`: a model under a name of one's own."""
+
+    name: str
+    provider: str
+    model: str
+    base_url: str | None = None
+    api_key_env: str | None = None
+    """The environment variable that holds the key. The key itself is never part of a configuration."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentConfig:
+    """`[agents.NAME]`: who answers under a name."""
+
+    name: str
+    description: str = ""
+    instructions: str | None = None
+    """The words, whether they stood in the file or in one of their own."""
+    model: str | None = None
+    """A name in `Config.models`, or Pydantic AI's `provider:model`, or `scripted:` and a path that exists."""
+    delegates_to: tuple[str, ...] = ()
+    rounds: int | None = None
+    """Model calls of a run before its wrap-up; None: the policy's."""
+    folder: Path | None = None
+    tools: tuple[str, ...] = ()
+    """The toolsets that it holds, by name."""
+    free_text_ask: bool = True
+    """Whether others may write to it on the platform."""
+    agent: str | None = None
+    """`module:attribute` of an existing Pydantic AI agent; then there are no model, instructions or tools here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """The whole file. Every name in it is known, and nobody delegates in a circle."""
+
+    policy: BusPolicy
+    entry: str
+    """The agent of `run` and `chat`."""
+    agents: Mapping[str, AgentConfig]
+    models: Mapping[str, ModelConfig] = field(default_factory=lambda: MappingProxyType({}))
+    limits: Limits = Limits()
+    path: Path | None = None
+
+
+def load_config(path: Path) -> Config:
+    """Read `path`. Raises `BadConfig` for the first thing that is wrong, naming the line and what would have worked."""
+    return _Reading(path).config()
+
+
+_RANGES: dict[str, Range] = {
+    "text_max": Range(1, 100_000),
+    "submission_id_max": Range(1, 256),
+    "messages_per_hour": Range(1, 100_000),
+    "page_default": Range(1, 100),
+    "page_max": Range(1, 100),
+    "wait_seconds_max": Range(0, 25, whole=False),
+    "parallel_turns": Range(1, 1_000),
+    "turn_max": Range(10, 86_400, whole=False),
+    "body_max": Range(64 * 1024, 64 * 1024 * 1024),
+    "json_depth": Range(8, 128),
+}
+_BUS_LIMITS = tuple(each.name for each in fields(BusPolicy) if each.name != "name")
+_ROUNDS = Range(1, 1_000_000_000)
+
+_TOP = ("policy", "entry", "limits", "models", "agents")
+_MODEL = ("provider", "model", "base_url", "api_key_env")
+_OF_OUR_AGENTS = ("instructions", "instructions_file", "model", "tools")
+_AGENT = ("description", *_OF_OUR_AGENTS, "delegates_to", "rounds", "folder", "capabilities", "agent")
+
+_PLACES = {
+    "the top of the file": _TOP,
+    "[limits]": (*_RANGES, *_BUS_LIMITS),
+    "[models.NAME]": _MODEL,
+    "[agents.NAME]": _AGENT,
+    "[agents.NAME.tools]": ("available", "confirm"),
+    "[agents.NAME.capabilities]": ("free_text_ask",),
+}
+_NO_KEY_HERE = "A key does not belong in this file. Put it into an environment variable and name that: api_key_env ="
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_IMPORT_PATH = re.compile(r"[\w.]+:[\w.]+")
+
+
+class _Reading:
+    """One file on its way to a `Config`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._folder = path.absolute().parent
+        self._top = Source.read(path).table()
+
+    def config(self) -> Config:
+        _only(self._top, "the top of the file")
+        policy, limits = self._limits()
+        models = self._models()
+        agents = self._agents(models)
+        return Config(
+            policy=policy,
+            entry=self._entry(agents),
+            agents=MappingProxyType(agents),
+            models=MappingProxyType(models),
+            limits=limits,
+            path=self._path,
+        )
+
+    def _limits(self) -> tuple[BusPolicy, Limits]:
+        table = self._top.table("limits")
+        _only(table, "[limits]")
+        classic = self._top.choice("policy", ("default", "classic")) == "classic"
+        policy = BusPolicy.classic() if classic else BusPolicy()
+        for key in (each for each in table.keys if each in _BUS_LIMITS):
+            try:
+                policy = replace(policy, **{key: table.value(key)})  # pyright: ignore[reportArgumentType]
+            except BadPolicy as error:
+                table.refuse(key, str(error))
+        numbers = {key: table.number(key, _RANGES[key]) for key in table.keys if key in _RANGES}
+        limits = replace(Limits(), **numbers)  # pyright: ignore[reportArgumentType]
+        if limits.page_default > limits.page_max:
+            key = "page_default" if "page_default" in table else "page_max"
+            table.refuse(key, f"page_default is {limits.page_default}; it is at most page_max, {limits.page_max}.")
+        return policy, limits
+
+    def _models(self) -> dict[str, ModelConfig]:
+        table = self._top.table("models")
+        return {name: _model(name, table.table(name)) for name in table.keys}
+
+    def _agents(self, models: Mapping[str, ModelConfig]) -> dict[str, AgentConfig]:
+        table = self._top.table("agents")
+        if not table.keys:
+            self._top.refuse(None, "There is no agent. Add a table [agents.assistant].")
+        _check_names(table)
+        agents = {name: self._agent(name, table.table(name), models) for name in table.keys}
+        _check_delegation(table, agents)
+        return agents
+
+    def _agent(self, name: str, table: Table, models: Mapping[str, ModelConfig]) -> AgentConfig:
+        _only(table, "[agents.NAME]")
+        theirs = _import_path(table)
+        rounds = table.number("rounds", _ROUNDS)
+        folder = table.text("folder")
+        return AgentConfig(
+            name=name,
+            description=table.text("description") or "",
+            instructions=self._instructions(table),
+            model=None if theirs else self._model_of(table, models),
+            delegates_to=table.texts("delegates_to"),
+            rounds=None if rounds is None else int(rounds),
+            folder=self._folder / folder if folder else None,
+            tools=_toolsets(name, table.table("tools")),
+            free_text_ask=_free_text_ask(table.table("capabilities")),
+            agent=theirs,
+        )
+
+    def _instructions(self, table: Table) -> str | None:
+        words, name = table.text("instructions"), table.text("instructions_file")
+        if name is None:
+            return words
+        if words is not None:
+            table.refuse("instructions_file", "Give instructions or instructions_file, and not both.")
+        try:
+            return (self._folder / name).read_bytes().decode()
+        except OSError as error:
+            table.refuse("instructions_file", f"{self._folder / name} cannot be read: {error.strerror}.")
+        except UnicodeDecodeError as error:
+            table.refuse("instructions_file", f"{self._folder / name} is not UTF-8 at byte {error.start}.")
+
+    def _model_of(self, table: Table, models: Mapping[str, ModelConfig]) -> str:
+        model = table.text("model")
+        forms = 'a name in [models], "provider:model", or "scripted:FILE"'
+        if model is None:
+            table.refuse(None, f"{table.title} has no model. Give it one: {forms}.")
+        if model.startswith(SCRIPTED):
+            script = self._folder / model.removeprefix(SCRIPTED)
+            if not script.is_file():
+                table.refuse("model", f"There is no script {script}. The path is relative to this file.")
+            return f"{SCRIPTED}{script}"
+        if model not in models and ":" not in model:
+            known = f" The nearest one is {nearest(model, models)!r}." if models else ""
+            table.refuse("model", f"{model!r} is no model: not {forms}.{known}")
+        return model
+
+    def _entry(self, agents: Mapping[str, AgentConfig]) -> str:
+        entry = self._top.text("entry")
+        if entry is None:
+            self._top.refuse(
+                None, f'entry is missing: which agent do you talk to? Write entry = "{next(iter(agents))}".'
+            )
+        if entry not in agents:
+            self._top.refuse(
+                "entry", f"entry is {entry!r}, which is no agent. The nearest one is {nearest(entry, agents)!r}."
+            )
+        return entry
+
+
+def _only(table: Table, place: str) -> None:
+    """Refuse what is no key here. A key that belongs elsewhere is told where: TOML makes that mistake easy."""
+    hints = {
+        key: f"{key!r} is no key of {table.title}: it belongs to {other}."
+        for other, known in _PLACES.items()
+        for key in known
+    }
+    table.only(_PLACES[place], hints | {"api_key": f'{_NO_KEY_HERE} "MY_KEY".'})
+
+
+def _model(name: str, table: Table) -> ModelConfig:
+    _only(table, "[models.NAME]")
+    provider, model = table.text("provider"), table.text("model")
+    if not provider or not model:
+        table.refuse(None, f'{table.title} needs both, like provider = "openai" and model = "gpt-5".')
+    if ":" in name:
+        table.refuse(None, f"A model's own name has no colon, and {name!r} does.")
+    base_url, variable = table.text("base_url"), table.text("api_key_env")
+    if base_url is not None and not base_url.startswith(("http://", "https://")):
+        table.refuse("base_url", f"base_url is {base_url!r}; it begins with http:// or https://.")
+    if variable is not None and not _VARIABLE.fullmatch(variable):
+        # Somebody may have put the key itself here, so it is not repeated.
+        table.refuse("api_key_env", f'api_key_env is no name of an environment variable. {_NO_KEY_HERE} "MY_KEY".')
+    return ModelConfig(name=name, provider=provider, model=model, base_url=base_url, api_key_env=variable)
+
+
+def _import_path(table: Table) -> str | None:
+    path = table.text("agent")
+    if path is None:
+        return None
+    if not _IMPORT_PATH.fullmatch(path):
+        table.refuse("agent", f"agent is {path!r}; it is an import path like 'shop.agents:billing'.")
+    for key in _OF_OUR_AGENTS:
+        if key in table:
+            table.refuse(key, f"{table.title} is {path}, which brings its own {key}. Leave out one of the two.")
+    return path
+
+
+def _toolsets(agent: str, table: Table) -> tuple[str, ...]:
+    _only(table, "[agents.NAME.tools]")
+    if table.texts("confirm"):
+        table.refuse("confirm", "No tool can ask a person first yet. Leave confirm empty.")
+    names, known = table.texts("available"), find_toolsets()
+    for name in names:
+        if name not in known:
+            installed = ", ".join(sorted(known))
+            table.refuse("available", f"Agent {agent!r} names the toolset {name!r}. Installed are: {installed}.")
+    return names
+
+
+def _free_text_ask(table: Table) -> bool:
+    """Only the value false switches it off (P187)."""
+    _only(table, "[agents.NAME.capabilities]")
+    return table.value("free_text_ask") is not False
+
+
+def _check_names(table: Table) -> None:
+    by_folded: dict[str, str] = {}
+    for name in table.keys:
+        try:
+            check_name(name)
+        except BadLabel as error:
+            table.refuse(name, f"Agent {name!r}: {error}")
+        earlier = by_folded.setdefault(folded(name), name)
+        if earlier != name:
+            table.refuse(name, f"Agents {earlier!r} and {name!r} differ in letter case alone. Rename one of them.")
+
+
+def _check_delegation(table: Table, agents: Mapping[str, AgentConfig]) -> None:
+    for agent in agents.values():
+        for name in agent.delegates_to:
+            if name not in agents:
+                words = f"Agent {agent.name!r} delegates to {name!r}, which is no agent."
+                table.table(agent.name).refuse("delegates_to", f"{words} The nearest one is {nearest(name, agents)!r}.")
+    for agent in agents.values():
+        if cycle := _cycle_through(agent.name, agents):
+            words = f"Agents may not delegate in a circle: {' -> '.join(cycle)}."
+            table.table(agent.name).refuse("delegates_to", f"{words} Leave out one of these.")
+
+
+def _cycle_through(name: str, agents: Mapping[str, AgentConfig]) -> tuple[str, ...] | None:
+    """The shortest way from an agent back to itself, or None."""
+    ways: list[tuple[str, ...]] = [(name,)]
+    seen: set[str] = set()
+    for way in ways:
+        for further in agents[way[-1]].delegates_to:
+            if further == name:
+                return (*way, name)
+            if further not in seen:
+                seen.add(further)
+                ways.append((*way, further))
+    return None
