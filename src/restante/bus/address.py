@@ -1,0 +1,96 @@
+"""Addresses and selectors: what a run is called, whom a message is for, and who matches."""
+
+from typing import NamedTuple
+
+from restante.bus.message import EVERYONE, Message
+from restante.bus.receipt import Named, Receipt
+from restante.bus.run import Run
+from restante.names import folded, is_name
+
+THREE_FORMS = "an exact address such as 'researcher#2', a label such as 'researcher', or 'everyone'"
+
+
+class Match(NamedTuple):
+    """Whom a selector means at one moment, in the order of opening."""
+
+    reading: list[Run]
+    not_reached: list[Run]
+    """They match, and read no more."""
+
+    def receipt(self, message: Message, *, live: bool) -> Receipt:
+        """The receipt of a message that was accepted for these. `live`: whether the policy knows who is alive."""
+        matched: Named = tuple([(run.address, run.state if live else None) for run in self.reading])
+        not_reached: Named = tuple([(run.address, run.state) for run in self.not_reached])
+        words = "" if matched else _words_for_nobody(message)
+        return Receipt(True, None, message.message_id, matched, not_reached, words)  # noqa: FBT003
+
+
+class Directory:
+    """Every run that has opened a reader, by address and by label. Addresses are minted here and nowhere else."""
+
+    def __init__(self) -> None:
+        self.runs: list[Run] = []
+        self.entry = Run("", "", 0)
+        """The entry agent's: it may be owed words before it opens."""
+        self._by_address: dict[str, Run] = {}
+        self._by_label: dict[str, list[Run]] = {}
+        self._ordinals: dict[str, int] = {}
+
+    def mint(self, label: str) -> Run:
+        """A new run, with the next ordinal of its label. No address is given twice."""
+        ordinal = self._ordinals[label] = self._ordinals.get(label, 0) + 1
+        return self._enter(Run(label, f"{label}#{ordinal}", len(self.runs) + 1))
+
+    def enter_entry(self, label: str) -> Run:
+        """The entry agent's run, which takes its label as its address when it first opens."""
+        if not self.entry.number:
+            self.entry.label = self.entry.address = label
+            self.entry.number = len(self.runs) + 1
+            self._enter(self.entry)
+        return self.entry
+
+    def matching(self, selector: str) -> list[Run]:
+        """The runs that a selector means, whether they still read or not. Spelled wrong, it means nobody."""
+        if selector == EVERYONE:
+            return self.runs
+        if exact := self._by_address.get(selector):
+            # The entry agent's address is its label as well.
+            return self._by_label[exact.label] if exact.label == selector else [exact]
+        return self._by_label.get(selector, [])
+
+    def find(self, address: str | None) -> Run | None:
+        """The run with that exact address, or None."""
+        return self._by_address.get(address) if address else None
+
+    def label_of(self, selector: str) -> str:
+        """The label in an address or a label."""
+        return selector.partition("#")[0]
+
+    def near(self, selector: str) -> str | None:
+        """The exact spelling that would match what was probably meant, if there is one."""
+        bare = selector.strip("'\"[]()@ \t\r\n").casefold()
+        spellings = [EVERYONE, *self._by_label, *self._by_address]
+        return next((spelling for spelling in spellings if folded(spelling) == bare), None)
+
+    def _enter(self, run: Run) -> Run:
+        self.runs.append(run)
+        self._by_address[run.address] = run
+        self._by_label.setdefault(run.label, []).append(run)
+        return run
+
+
+def _words_for_nobody(message: Message) -> str:
+    if message.origin == "person":
+        return "No run is reading now: what the entry agent does not read in this turn becomes the next one."
+    return "Nobody else is reading now; runs that open later in this turn will get it."
+
+
+def is_selector(text: str) -> bool:
+    """Whether a text has one of the three forms. It may still match nobody."""
+    label, hash_sign, ordinal = text.partition("#")
+    if not hash_sign:
+        return is_name(label) or folded(label) in _LIKE_NAMES
+    return is_name(label) and ordinal.isascii() and ordinal.isdigit() and not ordinal.startswith("0")
+
+
+_LIKE_NAMES = frozenset({"everyone", "user", "person", "system", "bus"})

@@ -1,0 +1,72 @@
+"""What becomes of an accepted message, for one address: one table, and the thing that runs through it."""
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from restante.bus.mail import Mail
+    from restante.bus.run import Run
+
+State = Literal["accepted", "claimed", "delivered", "undelivered", "carried"]
+Reason = Literal["model_call_failed", "run_ended_first", "never_drained", "stopped", "interrupted"]
+Cause = Literal["drained", "returned", "put_back", "given_up", "carried"]
+
+AFTER: dict[tuple[State, Cause], State] = {
+    ("accepted", "drained"): "claimed",
+    ("claimed", "drained"): "claimed",  # a shared obligation, by a second reader
+    ("claimed", "returned"): "delivered",
+    ("claimed", "put_back"): "accepted",
+    ("accepted", "given_up"): "undelivered",
+    ("claimed", "given_up"): "undelivered",
+    ("accepted", "carried"): "carried",
+    ("claimed", "carried"): "carried",
+}
+"""What may follow what. `delivered`, `undelivered` and `carried` are final: nothing follows them."""
+
+FINAL: frozenset[State] = frozenset({"delivered", "undelivered", "carried"})
+
+IN_WORDS: dict[str, str] = {
+    "model_call_failed": "the model call that carried it failed",
+    "run_ended_first": "the run ended before it was read",
+    "never_drained": "nobody came to read it before the turn ended",
+    "stopped": "the turn was stopped",
+    "interrupted": "the process ended before it was read",
+}
+"""The reasons, as a person reads them."""
+
+
+class Fate(NamedTuple):
+    """What has become of a message for one address, or, without an address, for whoever was to read it."""
+
+    address: str | None
+    state: State
+    reason: Reason | None
+    call: int | None
+    """The model call of the run that carried it, counted from 0; None where the driver did not say."""
+    obliged: bool
+    """False: a run read it that was not obliged to."""
+
+
+class Owed:
+    """One accepted message for one run, or for whoever reads it first (`run` is None), and its state.
+
+    With `obliged` false it is a reading: of a run that was not obliged, and that may meet a shared obligation.
+    """
+
+    __slots__ = ("call", "mail", "obliged", "reason", "run", "state")
+
+    def __init__(self, mail: "Mail", run: "Run | None", *, obliged: bool = True) -> None:
+        self.mail = mail
+        self.run = run
+        self.obliged = obliged
+        self.state: State = "accepted"
+        self.reason: Reason | None = None
+        self.call: int | None = None
+
+    def become(self, cause: Cause) -> None:
+        """Move along the table. A final state never changes."""
+        self.state = AFTER[self.state, cause]
+
+    def fate(self) -> Fate:
+        """The state now. A reason shows only once it is final."""
+        reason = self.reason if self.state == "undelivered" else None
+        return Fate(self.run.address if self.run else None, self.state, reason, self.call, self.obliged)

@@ -1,0 +1,257 @@
+"""The list of a turn's mail, and the books: what is owed of each message, to whom, and what became of it.
+
+Nothing here locks: the bus does, around every call.
+"""
+
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Sequence
+
+from restante.bus.entry import Notes
+from restante.bus.fates import FINAL, Owed, Reason
+from restante.bus.mail import Mail
+from restante.bus.message import EVERYONE, Message
+from restante.bus.policy import BusPolicy
+from restante.bus.rendering import Delivery
+from restante.bus.run import Run
+
+
+class Ledger:
+    """Every accepted message in order, found by id, by label, and by whom it is owed to."""
+
+    def __init__(self, policy: BusPolicy, entry: Run, id_prefix: str, notes: Notes) -> None:
+        self.mails: list[Mail] = []
+        self._policy = policy
+        self._entry = entry
+        self._id_prefix = id_prefix
+        self._notes = notes
+        self._of_label: dict[str, list[Mail]] = {EVERYONE: []}
+        self._of_other_id: dict[str, Mail] = {}
+        """Mail whose id does not tell its place."""
+
+    # The list
+
+    def next_id(self) -> str:
+        """An id for the next message of this bus."""
+        message_id = f"{self._id_prefix}{len(self.mails) + 1}"
+        while message_id in self._of_other_id:
+            message_id += "-"
+        return message_id
+
+    def find(self, message_id: str) -> Mail | None:
+        """The mail with that id, or None."""
+        ordinal = message_id.removeprefix(self._id_prefix)
+        # A place is looked at only if the id is spelled as this list spells it.
+        if ordinal.isascii() and ordinal.isdigit() and 0 < int(ordinal) <= len(self.mails):
+            mail = self.mails[int(ordinal) - 1]
+            if mail.message.message_id == message_id:
+                return mail
+        return self._of_other_id.get(message_id)
+
+    def enter(self, message: Message, at_s: float, matched: Sequence[Run]) -> Mail:
+        """Put a message on the list, and what it is owed into the queues of the runs that it matched."""
+        mail = Mail(message, at_s)
+        if message.message_id != f"{self._id_prefix}{message.sequence}":
+            self._of_other_id[message.message_id] = mail
+        self.mails.append(mail)
+        if "#" not in message.to:
+            self._of_label.setdefault(message.to, []).append(mail)
+        if self._policy.one_reader_meets:
+            self._owe_once(mail, matched)
+        else:
+            self._owe_each(mail, matched)
+        return mail
+
+    def _owe_each(self, mail: Mail, matched: Sequence[Run]) -> None:
+        for run in matched:
+            owed = Owed(mail, run)
+            mail.owed.append(owed)
+            run.queue.append(owed)
+        message = mail.message
+        if message.to == EVERYONE and message.origin == "person":
+            if self._entry not in matched:
+                self._owe_each(mail, (self._entry,))
+        elif not matched:
+            mail.owed.append(Owed(mail, None))
+
+    def _owe_once(self, mail: Mail, matched: Sequence[Run]) -> None:
+        entry = self._entry
+        message = mail.message
+        if message.origin == "person" and (message.to == EVERYONE or entry in matched):
+            mail.owed.append(Owed(mail, entry))
+            entry.queue.append(mail.owed[0])
+            matched = [run for run in matched if run is not entry]
+        else:
+            mail.owed.append(Owed(mail, None))
+        for run in matched:
+            # A run that has ended drains no more; nothing is settled because of that.
+            if run.holds_reader or run is entry:
+                run.queue.append(Owed(mail, run, obliged=False))
+
+    # What a run drains
+
+    def drain(self, run: Run) -> tuple[Delivery, ...]:
+        """Take everything that waits for a run, each message once, in the order of sending."""
+        again, run.again = run.again, []
+        queue, run.queue = run.queue, []
+        if run.seen_to < run.backlog_to:
+            queue = sorted([*self._backlog(run), *queue], key=_place)
+            run.seen_to = run.backlog_to
+        deliveries = [self._claim(owed, run, redelivered=True) for owed in again]
+        deliveries += [self._claim(owed, run) for owed in queue]
+        run.read += len(deliveries)
+        return tuple(deliveries)
+
+    def waiting(self, run: Run) -> Iterator[Owed]:
+        """What a drain of the run would take now. Nothing changes."""
+        yield from run.again
+        if run.seen_to < run.backlog_to:
+            yield from self._backlog(run)
+        yield from run.queue
+
+    def _backlog(self, run: Run) -> list[Owed]:
+        low, high = run.seen_to, run.backlog_to
+        own = None if self._policy.own_sends_come_back else run.address
+        entry = run is self._entry
+        return [
+            Owed(mail, run, obliged=False)
+            for of_label in (self._of_label[EVERYONE], self._of_label.get(run.label, ()))
+            for mail in _between(of_label, low, high)
+            # What the entry agent is owed waits in its queue, however long ago it was sent.
+            if mail.message.sender != own and not (entry and any(owed.run is run for owed in mail.owed))
+        ]
+
+    def _claim(self, owed: Owed, run: Run, *, redelivered: bool = False) -> Delivery:
+        mail = owed.mail
+        owed.become("drained")
+        run.claimed.append(owed)
+        replayed = mail.message.sequence <= run.opened_at
+        if not owed.obliged:
+            mail.readings.append(owed)
+            if (shared := mail.shared) and shared.state not in FINAL:
+                shared.become("drained")
+            replayed = replayed or mail.message.sequence <= run.backlog_to
+        delivery = Delivery(mail.message, replayed, redelivered)
+        if self._notes.on:
+            self._notes.add("delivery", run.address, {**delivery.provenance(), "text": mail.message.text})
+        return delivery
+
+    # What becomes of it
+
+    def returned(self, run: Run, carried: Collection[str] | None, call: int | None) -> None:
+        """A model call of the run returned: what it carried is delivered, the rest stays claimed."""
+        claimed, run.claimed = run.claimed, []
+        for owed in claimed:
+            if carried is not None and owed.mail.message.message_id not in carried:
+                run.claimed.append(owed)
+                continue
+            self._deliver(owed, call)
+            if not owed.obliged and (shared := owed.mail.shared) and shared.state not in FINAL:
+                self._deliver(shared, call)
+
+    def failed(self, run: Run, call: int | None) -> None:
+        """The model call that carried what the run has claimed failed, and is not made again."""
+        for owed in run.claimed:
+            owed.call = call
+        self._let_go(run, "model_call_failed")
+
+    def end(self, run: Run, *, more: bool) -> None:
+        """The run reads no more. `more`: another run of the entry agent follows and will."""
+        run.more = more
+        self._let_go(run, "run_ended_first")
+        if more or not self._policy.liveness:
+            return
+        self.reads_no_more(run)
+        for kept in (run.again, run.queue):
+            words = [owed for owed in kept if self._is_word_to_entry(owed)]
+            for owed in kept:
+                if owed.obliged and not self._is_word_to_entry(owed):
+                    self._give_up(owed, owed.reason or "run_ended_first")
+            kept[:] = words
+
+    def reads_no_more(self, run: Run) -> None:
+        """The last drain was taken: what is sent from here on is not for this run."""
+        if not self._policy.liveness or not run.reads:
+            return
+        run.reads = False
+        if run.seen_to == run.backlog_to:
+            run.seen_to = run.backlog_to = len(self.mails)
+
+    def settle_all(self, *, stopped: bool) -> None:
+        """The turn is over: every obligation gets its fate."""
+        for mail in self.mails:
+            for owed in mail.owed:
+                if owed.state in FINAL:
+                    continue
+                if stopped:
+                    self._give_up(owed, "stopped")
+                elif self._is_word_to_entry(owed):
+                    owed.become("carried")
+                    self._note_fate(owed)
+                else:
+                    self._give_up(owed, owed.reason or _at_the_end(owed))
+            mail.readings = [reading for reading in mail.readings if reading.state == "delivered"]
+
+    def _let_go(self, run: Run, reason: Reason) -> None:
+        claimed, run.claimed = run.claimed, []
+        for owed in claimed:
+            if not owed.obliged:
+                self._unread(owed, reason)
+            elif self._may_come_again(owed, run):
+                owed.become("put_back")
+                owed.reason = reason
+                run.again.append(owed)
+            else:
+                self._give_up(owed, reason)
+
+    def _may_come_again(self, owed: Owed, run: Run) -> bool:
+        if run is not self._entry:
+            return False
+        # Whether another run of the entry agent follows is known when this one closes.
+        return run.holds_reader or run.more or self._is_word_to_entry(owed) or not self._policy.liveness
+
+    def _unread(self, reading: Owed, reason: Reason) -> None:
+        mail = reading.mail
+        mail.readings.remove(reading)
+        if reading.run is self._entry:
+            self._entry.again.append(Owed(mail, self._entry, obliged=False))
+        shared = mail.shared
+        if shared is None or shared.state != "claimed":
+            return
+        shared.reason = reason
+        if not any(other.state == "claimed" for other in mail.readings):
+            shared.become("put_back")
+
+    def _deliver(self, owed: Owed, call: int | None) -> None:
+        owed.become("returned")
+        owed.call = call
+        self._note_fate(owed)
+
+    def _give_up(self, owed: Owed, reason: Reason) -> None:
+        owed.become("given_up")
+        owed.reason = reason
+        self._note_fate(owed)
+
+    def _note_fate(self, owed: Owed) -> None:
+        if self._notes.on:
+            self._notes.add("fate", owed.run.address if owed.run else None, fate_facts(owed))
+
+    def _is_word_to_entry(self, owed: Owed) -> bool:
+        return owed.run is self._entry and owed.mail.message.origin == "person"
+
+
+def fate_facts(owed: Owed) -> dict[str, object]:
+    """A fate, ready for JSON."""
+    return {"message_id": owed.mail.message.message_id, **owed.fate()._asdict()}
+
+
+def _at_the_end(owed: Owed) -> Reason:
+    return "run_ended_first" if owed.state == "claimed" else "never_drained"
+
+
+def _place(owed: Owed) -> int:
+    return owed.mail.message.sequence
+
+
+def _between(mails: Sequence[Mail], low: int, high: int) -> Sequence[Mail]:
+    start = bisect_right(mails, low, key=lambda mail: mail.message.sequence)
+    return mails[start : bisect_right(mails, high, key=lambda mail: mail.message.sequence)]

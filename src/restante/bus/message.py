@@ -1,0 +1,26 @@
+"""A message: what somebody said, once, on one bus."""
+
+from typing import NamedTuple
+
+from restante.texts import Origin
+
+EVERYONE = "everyone"
+PERSON = "person"
+
+
+class Message(NamedTuple):
+    """What was accepted. It never changes, and nothing in it tells what became of it.
+
+    `sender` is the address of a run, `person`, or the name of an external sender. `token` is what a surface wants to
+    find again; `reply_address` is where an external sender can be answered on the platform.
+    """
+
+    message_id: str
+    sequence: int
+    sender: str
+    origin: Origin
+    to: str
+    text: str
+    in_reply_to: str | None = None
+    token: str | None = None
+    reply_address: str | None = None
