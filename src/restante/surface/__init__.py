@@ -1,0 +1,1 @@
+"""Every door to the platform: parse one request, call, shape the answer."""
