@@ -89,7 +89,7 @@ class ScriptedModel(FunctionModel):
 
     @classmethod
     def of_runs(cls, *scripts: Sequence[Step], name: str = "scripted", sleep: Sleep = asyncio.sleep) -> Self:
-        """A script for each run, in the order of their first calls; runs beyond the last script follow it again."""
+        """A script for each run, in the order of their first calls; after the last script comes the first again."""
         model = cls(name=name, sleep=sleep)
         model._scripts = scripts
         return model
@@ -123,7 +123,7 @@ class ScriptedModel(FunctionModel):
         run_id = (context.run_id if context else None) or ""
         if run_id not in self._places:
             number = len(self._places)
-            script = self._scripts[min(number, len(self._scripts) - 1)] if self._scripts else ()
+            script = self._scripts[number % len(self._scripts)] if self._scripts else ()
             self._places[run_id] = _Place(f"{self.model_name}, run {number + 1}", script)
         return self._places[run_id]
 

@@ -1,0 +1,52 @@
+"""The runs of one turn: which are live, how many may be, and what each of them used."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pydantic_ai.usage import RunUsage
+
+from restante.bus.run import How
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """A run that has ended: how, after how many rounds (its wrap-up not counted), and what its model calls used."""
+
+    address: str
+    how: How
+    rounds: int
+    usage: RunUsage
+
+
+@dataclass(kw_only=True)
+class Runs:
+    """What the runs of a turn share: the mailbox of the first one makes it, and each spawn hands it on."""
+
+    rounds: Mapping[str, int] = field(default_factory=dict[str, int])
+    """How many rounds a label has, where it has its own number."""
+    ended: list[Ran] = field(default_factory=list[Ran])
+    """In the order in which they ended."""
+    live: set[str] = field(default_factory=set[str])
+    """The addresses of the runs that have opened and not ended."""
+    stopped: bool = False
+    """The person has stopped the turn: a run that is cancelled from here on was stopped."""
+
+    def opens(self, address: str) -> None:
+        """A run with this address has opened."""
+        self.live.add(address)
+
+    def ends(self, ran: Ran) -> None:
+        """A run has ended, which makes room for another."""
+        self.live.discard(ran.address)
+        self.ended.append(ran)
+
+    def how(self, address: str) -> How | None:
+        """How the run with this address ended last, or None while it has not."""
+        return next((ran.how for ran in reversed(self.ended) if ran.address == address), None)
+
+    def usage(self) -> RunUsage:
+        """What all model calls of the turn used together."""
+        total = RunUsage()
+        for ran in self.ended:
+            total.incr(ran.usage)
+        return total
