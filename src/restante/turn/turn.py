@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic_ai import Agent, RunContext
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import ModelMessage, TextContent
+from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import RunUsage, UsageLimits
 
 from restante.bus.bus import MessageBus
@@ -51,6 +52,8 @@ class TurnOptions:
     observer: Observer | None = None
     history: Sequence[ModelMessage] = ()
     """The messages of earlier turns."""
+    toolsets: Sequence[AbstractToolset[Any]] = ()
+    """What the entry run holds in this turn beside what its agent holds."""
     deps: object = None
     """What the agents' tools depend on, for the runs of this turn."""
 
@@ -178,7 +181,7 @@ class Turn:
             deps=options.deps,
             usage_limits=UsageLimits(request_limit=None),
             capabilities=[Mailbox(self.bus, options.label, entry=True, options=mailbox), _Opening(others)],
-            toolsets=[spawn_tools(options.agents)] if options.agents else [],
+            toolsets=[*([spawn_tools(options.agents)] if options.agents else []), *options.toolsets],
         )
         self._output = result.output
         self._messages = tuple(result.all_messages())
