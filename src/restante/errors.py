@@ -192,6 +192,18 @@ class SelfSend(RestanteError):
     code = "self_send"
 
 
+class RecipientArchived(RestanteError):
+    """The target was archived and takes no messages any more."""
+
+    code = "recipient_archived"
+
+
+class MessagingDisabled(RestanteError):
+    """The target takes no messages: its switch is off."""
+
+    code = "messaging_disabled"
+
+
 class SubmissionConflict(RestanteError):
     """That submission_id was used before, for a different message."""
 

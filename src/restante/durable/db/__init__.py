@@ -1,0 +1,1 @@
+"""The store: one small protocol, and the engines that keep it."""

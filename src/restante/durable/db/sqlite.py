@@ -1,0 +1,144 @@
+"""The embedded store: a SQLite file in WAL mode, synced at each commit, with one writer and several readers."""
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import AsyncGenerator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from pathlib import Path
+from queue import SimpleQueue
+from typing import cast
+
+from restante.durable.db.commits import Commits, Listener
+from restante.durable.db.database import Committed, Row, T, Transaction, Value
+from restante.durable.db.failures import failure_of
+from restante.durable.db.migrate import check_schema, migrate
+
+BUSY_TIMEOUT_S = 5.0
+READERS = 4
+
+_PRAGMAS = ("PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON", "PRAGMA temp_store = MEMORY")
+
+
+class SqliteTransaction:
+    """A transaction of a SQLite connection; `Transaction` says what each method promises."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._topics: set[str] = set()
+        self._newest: int | None = None
+
+    def run(self, sql: str, *values: Value) -> int:
+        return self._connection.execute(sql, values).rowcount
+
+    def run_many(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
+        self._connection.executemany(sql, rows)
+
+    def first(self, sql: str, *values: Value) -> Row | None:
+        return cast("Row | None", self._connection.execute(sql, values).fetchone())
+
+    def all(self, sql: str, *values: Value) -> Sequence[Row]:
+        return self._connection.execute(sql, values).fetchall()
+
+    def next_sequence(self, count: int = 1) -> int:
+        row = self.first("UPDATE store SET sequence = sequence + ? RETURNING sequence", count)
+        assert row is not None  # noqa: S101  # the migration made the row
+        self._newest = int(row["sequence"])
+        return self._newest
+
+    def wake(self, topic: str) -> None:
+        self._topics.add(topic)
+
+    def committed(self) -> Committed:
+        """What there is to tell, once this has been committed."""
+        return Committed(frozenset(self._topics), self._newest)
+
+
+class SqliteDatabase:
+    """A `Database` on one SQLite file."""
+
+    def __init__(self, commits: Commits, readers: Sequence[sqlite3.Connection]) -> None:
+        self._commits = commits
+        self._readers: SimpleQueue[sqlite3.Connection] = SimpleQueue()
+        for connection in readers:
+            self._readers.put(connection)
+        self._pool = ThreadPoolExecutor(len(readers), thread_name_prefix="restante-reader")
+
+    async def write(self, change: Callable[[Transaction], T]) -> T:
+        return await self._commits.submit(change)
+
+    async def read(self, question: Callable[[Transaction], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, self._ask, question)
+
+    def close(self) -> None:
+        """Commit what still waits, end the threads and close the file."""
+        self._commits.close()
+        self._pool.shutdown()
+        while not self._readers.empty():
+            self._readers.get().close()
+
+    def _ask(self, question: Callable[[Transaction], T]) -> T:
+        connection = self._readers.get()
+        try:
+            connection.execute("BEGIN")
+            try:
+                return question(SqliteTransaction(connection))
+            finally:
+                connection.rollback()
+        except sqlite3.Error as error:
+            raise failure_of(error) from error
+        finally:
+            self._readers.put(connection)
+
+
+@asynccontextmanager
+async def open_sqlite(
+    path: Path, listener: Listener, *, now_ms: int, busy_timeout_s: float = BUSY_TIMEOUT_S
+) -> AsyncGenerator[SqliteDatabase]:
+    """The store at `path`, made or brought to our schema if need be. `listener` hears of each commit, in the loop.
+
+    Raises `StoreUnavailable`; the file is then as it was.
+    """
+    connections = await asyncio.to_thread(_open_all, path, now_ms, busy_timeout_s)
+    database = SqliteDatabase(Commits(connections[0], SqliteTransaction, listener), connections[1:])
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+def _open_all(path: Path, now_ms: int, busy_timeout_s: float) -> list[sqlite3.Connection]:
+    """The writer's connection, then the readers'."""
+    connections: list[sqlite3.Connection] = []
+    try:
+        _make_private(path)
+        connections.append(_connect(path, busy_timeout_s))
+        check_schema(connections[0])
+        connections[0].execute("PRAGMA journal_mode = WAL")
+        migrate(connections[0], now_ms)
+        for _ in range(READERS):
+            connections.append(_connect(path, busy_timeout_s))
+            connections[-1].execute("PRAGMA query_only = ON")
+    except BaseException as error:
+        for connection in connections:
+            connection.close()
+        if isinstance(error, sqlite3.Error):
+            raise failure_of(error) from error
+        raise
+    return connections
+
+
+def _connect(path: Path, busy_timeout_s: float) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=busy_timeout_s, isolation_level=None, check_same_thread=False)
+    connection.row_factory = sqlite3.Row
+    for pragma in _PRAGMAS:
+        connection.execute(pragma)
+    return connection
+
+
+def _make_private(path: Path) -> None:
+    """Make the file before SQLite does, so that nobody else may ever read it."""
+    if path.exists() or not path.parent.is_dir():
+        return
+    os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))

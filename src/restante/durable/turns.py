@@ -1,0 +1,218 @@
+"""A turn is one reply of a chat. A chat's queued turns are its lane: one runs at a time, in order of arrival."""
+
+from dataclasses import dataclass
+
+from restante.durable import messages, words
+from restante.durable.db.database import Row, Transaction
+from restante.durable.ids import new_id
+from restante.durable.messages import Arrived
+from restante.durable.states import TURNS, Cause, after
+from restante.durable.topics import chat_topic, lane_topic
+from restante.durable.words import Words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimed:
+    """A turn that is ours to run, and what began it: one message, or a person's words."""
+
+    turn_id: str
+    chat_id: str
+    agent_id: str
+    agent: str
+    messages: tuple[Arrived, ...]
+    words: tuple[Words, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How a turn ended."""
+
+    cause: Cause
+    """`ended`, `failed` or `stopped`."""
+    answer: str | None = None
+    error: str | None = None
+    reason: str | None = None
+    """A code, where the state alone does not say why."""
+    report: str | None = None
+    """What was left undelivered, as JSON."""
+    read: frozenset[str] = frozenset()
+    """The ids of a person's words that an entry run is known to have read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnRow:
+    """A turn as it is stored."""
+
+    turn_id: str
+    chat_id: str
+    state: str
+    queued_at_ms: int
+    started_at_ms: int | None
+    ended_at_ms: int | None
+    answer: str | None
+    error: str | None
+    report: str | None
+
+
+def enqueue(tx: Transaction, chat_id: str, sequence: int, now_ms: int) -> str:
+    """Put a turn into the lane, in the place that its cause's sequence gives it; its id."""
+    turn_id = new_id("turn")
+    tx.run(
+        "INSERT INTO turns (turn_id, chat_id, sequence, state, queued_at) VALUES (?, ?, ?, 'queued', ?)",
+        turn_id,
+        chat_id,
+        sequence,
+        now_ms,
+    )
+    tx.run("UPDATE chats SET waiting = waiting + 1 WHERE chat_id = ?", chat_id)
+    tx.wake(lane_topic(chat_id))
+    return turn_id
+
+
+def take_next(tx: Transaction, chat_id: str, now_ms: int) -> Claimed | None:
+    """Claim the next turn of the lane; None while one runs or when none waits.
+
+    What waits for an agent that is no longer there is told so, and passed over.
+    """
+    if find_running(tx, chat_id) is not None:
+        return None
+    while (row := _first_queued(tx, chat_id)) is not None:
+        gone = row["archived_at"] is not None
+        _move(tx, row, "removed" if gone else "claimed", now_ms)
+        tx.run("UPDATE chats SET waiting = waiting - 1, last_activity_at = ? WHERE chat_id = ?", now_ms, chat_id)
+        tx.wake(chat_topic(chat_id))
+        if not gone:
+            messages.happened(tx, row["turn_id"], "claimed", now_ms)
+            words.happened(tx, row["turn_id"], "claimed", now_ms)
+            return _claimed(tx, row)
+        messages.happened(tx, row["turn_id"], "removed", now_ms, reason="recipient_archived")
+        words.happened(tx, row["turn_id"], "removed", now_ms, reason="recipient_archived")
+    return None
+
+
+def find_running(tx: Transaction, chat_id: str) -> str | None:
+    """The id of the turn that the chat runs, if it runs one."""
+    row = tx.first("SELECT turn_id FROM turns WHERE chat_id = ? AND state = 'running'", chat_id)
+    return None if row is None else row["turn_id"]
+
+
+def is_idle(tx: Transaction, chat_id: str) -> bool:
+    """Whether no turn of the chat runs or waits."""
+    row = tx.first("SELECT 1 FROM turns WHERE chat_id = ? AND state IN ('running', 'queued') LIMIT 1", chat_id)
+    return row is None
+
+
+def list_lanes(tx: Transaction) -> list[str]:
+    """The chats in which turns wait, the one that waits longest first."""
+    rows = tx.all("SELECT chat_id, min(sequence) AS first FROM turns WHERE state = 'queued' GROUP BY chat_id")
+    return [row["chat_id"] for row in sorted(rows, key=lambda row: row["first"])]
+
+
+def list_turns(tx: Transaction, chat_id: str) -> list[TurnRow]:
+    """Every turn of the chat, in order."""
+    rows = tx.all("SELECT * FROM turns WHERE chat_id = ? ORDER BY sequence", chat_id)
+    return [_of(row) for row in rows]
+
+
+def returned(tx: Transaction, turn_id: str, chat_id: str, now_ms: int) -> None:
+    """The first model call returned: what began the turn is read."""
+    messages.happened(tx, turn_id, "returned", now_ms)
+    words.happened(tx, turn_id, "returned", now_ms)
+    tx.run("UPDATE chats SET last_read_at = ?, last_activity_at = ? WHERE chat_id = ?", now_ms, now_ms, chat_id)
+
+
+def end(tx: Transaction, turn_id: str, ending: Ending, now_ms: int) -> None:
+    """The turn is over. What nobody read of a person's words becomes the next turn, in this same change."""
+    row = _get(tx, turn_id)
+    _move(tx, row, ending.cause, now_ms)
+    tx.run(
+        "UPDATE turns SET answer = ?, error = ?, report = ? WHERE turn_id = ?",
+        ending.answer,
+        ending.error,
+        ending.report,
+        turn_id,
+    )
+    reason = ending.reason or ("stopped" if ending.cause == "stopped" else None)
+    messages.happened(tx, turn_id, ending.cause, now_ms, reason=reason)
+    for message_id in ending.read:
+        words.read(tx, message_id, now_ms)
+    words.happened(tx, turn_id, ending.cause, now_ms, reason=reason)
+    _carry(tx, row, ending.cause, now_ms)
+    tx.run("UPDATE chats SET last_activity_at = ? WHERE chat_id = ?", now_ms, row["chat_id"])
+    tx.wake(chat_topic(row["chat_id"]))
+    tx.wake(lane_topic(row["chat_id"]))
+
+
+def interrupt_all(tx: Transaction, now_ms: int) -> list[str]:
+    """After a crash: each turn that was running is interrupted, and shown so, and never run again; their ids."""
+    rows = tx.all("SELECT * FROM turns WHERE state = 'running' ORDER BY sequence")
+    for row in rows:
+        _move(tx, row, "restarted", now_ms)
+        messages.happened(tx, row["turn_id"], "restarted", now_ms, reason="interrupted")
+        words.happened(tx, row["turn_id"], "restarted", now_ms, reason="interrupted")
+        _carry(tx, row, "restarted", now_ms)
+    return [row["turn_id"] for row in rows]
+
+
+def _carry(tx: Transaction, row: Row, cause: Cause, now_ms: int) -> None:
+    """Make one next turn of the words that came out of this one unread, in their order."""
+    left = words.list_unread(tx, row["turn_id"])
+    if not left:
+        return
+    if cause == "stopped":
+        words.leave(tx, left, "stopped", reason="stopped")
+        return
+    next_turn = enqueue(tx, row["chat_id"], left[0].sequence, now_ms)
+    words.carry(tx, left, "restarted" if cause == "restarted" else "left", next_turn)
+
+
+def _first_queued(tx: Transaction, chat_id: str) -> Row | None:
+    return tx.first(
+        "SELECT t.*, c.agent_id, a.name AS agent, a.archived_at FROM turns t"
+        " JOIN chats c ON c.chat_id = t.chat_id JOIN agents a ON a.agent_id = c.agent_id"
+        " WHERE t.chat_id = ? AND t.state = 'queued' ORDER BY t.sequence LIMIT 1",
+        chat_id,
+    )
+
+
+def _get(tx: Transaction, turn_id: str) -> Row:
+    row = tx.first("SELECT * FROM turns WHERE turn_id = ?", turn_id)
+    assert row is not None  # noqa: S101  # it was claimed
+    return row
+
+
+def _move(tx: Transaction, row: Row, cause: Cause, now_ms: int) -> None:
+    state = after(TURNS, row["state"], cause)
+    started, ended = (now_ms, None) if state == "running" else (row["started_at"], now_ms)
+    tx.run(
+        "UPDATE turns SET state = ?, started_at = ?, ended_at = ? WHERE turn_id = ?",
+        state,
+        started,
+        ended,
+        row["turn_id"],
+    )
+
+
+def _claimed(tx: Transaction, row: Row) -> Claimed:
+    return Claimed(
+        turn_id=row["turn_id"],
+        chat_id=row["chat_id"],
+        agent_id=row["agent_id"],
+        agent=row["agent"],
+        messages=tuple(messages.list_arrived(tx, row["turn_id"])),
+        words=tuple(words.list_words(tx, row["turn_id"])),
+    )
+
+
+def _of(row: Row) -> TurnRow:
+    return TurnRow(
+        turn_id=row["turn_id"],
+        chat_id=row["chat_id"],
+        state=row["state"],
+        queued_at_ms=row["queued_at"],
+        started_at_ms=row["started_at"],
+        ended_at_ms=row["ended_at"],
+        answer=row["answer"],
+        error=row["error"],
+        report=row["report"],
+    )
