@@ -1,4 +1,4 @@
-"""The toolsets that a configuration may name: `messaging`, and what installed packages register."""
+"""What a configuration may name and installed packages bring: toolsets, and what plays a script."""
 
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
@@ -7,6 +7,9 @@ GROUP = "restante.toolsets"
 """The entry-point group. Each entry is a callable without arguments that returns a Pydantic AI toolset."""
 
 _OURS = (EntryPoint(name="messaging", value="restante.turn:messaging_tools", group=GROUP),)
+
+SCRIPTS = EntryPoint(name="scripted", value="restante.testing:load_script", group="restante.models")
+"""What makes models of a script. By its path, since `testing` imports everything and nothing imports `testing`."""
 
 
 def find_toolsets() -> Mapping[str, EntryPoint]:
