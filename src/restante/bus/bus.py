@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Collection, Mapping
 from threading import Lock
+from typing import Any
 
 from restante.bus.address import Directory, Match
 from restante.bus.entry import Notes, Sink
@@ -224,7 +225,7 @@ class MessageBus:
             waiting = self._ledger.waiting(self._directory.entry)
             return tuple(owed.mail.message for owed in waiting if owed.mail.message.origin == "person")
 
-    def record(self) -> dict[str, object]:
+    def record(self) -> dict[str, Any]:
         """The whole account of the turn so far, ready for JSON."""
         with self._lock:
             return record_of(self.policy, self._directory.runs, self._ledger.mails, self._report)

@@ -161,12 +161,20 @@ class Ledger:
         if more or not self._policy.liveness:
             return
         self.reads_no_more(run)
-        for kept in (run.again, run.queue):
-            words = [owed for owed in kept if self._is_word_to_entry(owed)]
-            for owed in kept:
-                if owed.obliged and not self._is_word_to_entry(owed):
-                    self._give_up(owed, owed.reason or "run_ended_first")
-            kept[:] = words
+        run.again = self._settle_at_end(run.again)
+        unread = [owed.mail for owed in run.queue if not self._is_word_to_entry(owed)]
+        run.queue = self._settle_at_end(run.queue)
+        if run is self._entry:
+            # Should it open once more, it still sees the list; that meets no obligation any more.
+            run.queue = sorted([*run.queue, *(Owed(mail, run, obliged=False) for mail in unread)], key=_place)
+
+    def _settle_at_end(self, owing: list[Owed]) -> list[Owed]:
+        """Give up what a run that has ended is owed; what is kept are the person's words to the entry agent."""
+        words = [owed for owed in owing if self._is_word_to_entry(owed)]
+        for owed in owing:
+            if owed.obliged and not self._is_word_to_entry(owed):
+                self._give_up(owed, owed.reason or "run_ended_first")
+        return words
 
     def reads_no_more(self, run: Run) -> None:
         """The last drain was taken: what is sent from here on is not for this run."""
@@ -236,7 +244,7 @@ class Ledger:
             self._notes.add("fate", owed.run.address if owed.run else None, fate_facts(owed))
 
     def _is_word_to_entry(self, owed: Owed) -> bool:
-        return owed.run is self._entry and owed.mail.message.origin == "person"
+        return owed.run is self._entry and owed.obliged and owed.mail.message.origin == "person"
 
 
 def fate_facts(owed: Owed) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 from restante.bus.mail import Mail
 from restante.bus.policy import BusPolicy
@@ -27,7 +28,7 @@ def message_facts(mail: Mail) -> dict[str, object]:
 
 def record_of(
     policy: BusPolicy, runs: Sequence[Run], mails: Sequence[Mail], report: CloseReport | None
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """What happened so far. `report` is None while the turn goes on."""
     return {
         "policy": policy.name,

@@ -1,0 +1,123 @@
+"""Many threads on one bus: one list, one fate each, and no run that ends with mail it could read."""
+
+import random
+import threading
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from restante import BusPolicy, MessageBus, Reader, Receipt
+
+SENDERS = 16
+
+
+def together(acts: list[Callable[[], None]]) -> None:
+    """Run the acts in a thread each, all released at once."""
+    barrier = threading.Barrier(len(acts))
+
+    def run(act: Callable[[], None]) -> None:
+        barrier.wait(timeout=10)
+        act()
+
+    threads = [threading.Thread(target=run, args=(act,)) for act in acts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=30)
+    assert not any(thread.is_alive() for thread in threads)
+
+
+def read_to_the_end(reader: Reader, way: str) -> set[str]:
+    """A run that ends by that way; the ids of what it drained."""
+    read: set[str] = set()
+    if way == "answered":
+        while deliveries := reader.drain_or_close():
+            read.update(delivery.message.message_id for delivery in deliveries)
+            reader.returned()
+        return read
+    read.update(delivery.message.message_id for delivery in reader.drain_last())
+    reader.returned()
+    reader.close("wrap-up")
+    return read
+
+
+@pytest.mark.rows("T007")
+def test_no_run_ends_with_mail_that_it_could_read() -> None:
+    chance = random.Random(7)
+    for _ in range(1000):
+        race_a_last_drain(chance)
+
+
+def race_a_last_drain(chance: random.Random) -> None:
+    """Up to 16 threads send to a run that is ending."""
+    bus = MessageBus()
+    reader = bus.open("coder")
+    senders = [bus.open("researcher") for _ in range(chance.randint(1, SENDERS))]
+    way = chance.choice(["answered", "wrap-up"])
+    to = chance.choice(["coder", "coder#1", "everyone"])
+    receipts: list[Receipt] = []
+    read: set[str] = set()
+    sends = [lambda sender=sender: receipts.append(sender.send(to, "news")) for sender in senders]
+
+    together([*sends, lambda: read.update(read_to_the_end(reader, way))])
+
+    assert read == {receipt.message_id for receipt in receipts if "coder#1" in dict(receipt.matched)}
+    assert {receipt.code for receipt in receipts} <= {None, "recipient_finished"}
+    assert all(unmet.address != "coder#1" for unmet in bus.close().unmet)
+
+
+@pytest.mark.rows("T001")
+@pytest.mark.parametrize("policy", [BusPolicy(), BusPolicy.classic()], ids=lambda policy: policy.name)
+def test_the_books_balance_under_sixteen_threads(policy: BusPolicy) -> None:
+    for seed in range(50):
+        bus = MessageBus(policy)
+        bus.open_entry("assistant")
+        accepted: list[str] = []
+        lives = [random.Random(seed * 100 + number) for number in range(SENDERS)]
+        together([partial(live, bus, chance, accepted) for chance in lives])
+
+        report = bus.close()
+        record = bus.record()
+        books = record["books"]
+
+        assert sorted(accepted) == sorted(message["message_id"] for message in record["messages"])
+        assert books["accepted"] == books["claimed"] == 0
+        assert books["accepted_in_all"] == books["delivered"] + books["undelivered"] + books["carried"]
+        assert len(report.unmet) <= books["undelivered"]
+
+
+def live(bus: MessageBus, chance: random.Random, accepted: list[str]) -> None:
+    """One run's life: it opens, sends, reads, and ends somehow."""
+    reader = bus.open(chance.choice(["researcher", "coder"]))
+    for _ in range(6):
+        to = chance.choice(["everyone", "researcher", "coder", "assistant", "coder#2"])
+        receipt = bus.send_person("go on", to=to) if chance.random() < 0.2 else reader.send(to, "news")
+        if receipt.message_id:
+            accepted.append(receipt.message_id)
+        reader.drain()
+        if chance.random() < 0.8:
+            reader.returned()
+    if chance.random() < 0.5:
+        reader.failed()
+    reader.close(chance.choice(["answered", "error", "cancelled"]))
+
+
+@pytest.mark.rows("T006")
+@pytest.mark.parametrize("policy", [BusPolicy(), BusPolicy.classic()], ids=lambda policy: policy.name)
+def test_one_schedule_played_twice_gives_one_record(policy: BusPolicy) -> None:
+    for seed in range(200):
+        assert play(policy, seed) == play(policy, seed)
+
+
+def play(policy: BusPolicy, seed: int) -> tuple[str, str]:
+    """A schedule that the seed fixes, with clock readings of its own; the record and what the sink was told."""
+    chance = random.Random(seed)
+    readings = iter(range(1_000_000))
+    told: list[object] = []
+    bus = MessageBus(policy, clock=lambda: next(readings) / 8, sink=told.append)
+    bus.open_entry("assistant")
+    for _ in range(4):
+        live(bus, chance, [])
+    bus.close(stopped=chance.random() < 0.3)
+    return repr(bus.record()), repr(told)
