@@ -122,8 +122,9 @@ class Mailbox(AbstractCapability[Any]):
         except BaseException as error:
             await self._ended_badly(ctx, error)
             raise
-        self.notes.answer(result.output)
         await self._close(ctx, "wrap-up" if self._wrapping else "answered")
+        # After the close, as where the last drain has closed the reader already.
+        self.notes.answer(result.output)
         return result
 
     def _open(self) -> None:
