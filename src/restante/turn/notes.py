@@ -9,8 +9,6 @@ from pydantic_ai.exceptions import (
     ModelRetry,
     SkipToolExecution,
     ToolFailed,
-    ToolFailedError,
-    ToolRetryError,
 )
 from pydantic_ai.messages import (
     ModelMessage,
@@ -71,10 +69,9 @@ class Notes:
 
     def raised(self, call: ToolCallPart, error: Exception) -> None:
         """A tool has raised: to say that it failed, that it wants to be asked again, or since it is broken."""
-        if isinstance(error, (CallDeferred, ApprovalRequired, SkipToolExecution, ToolRetryError, ToolFailedError)):
-            return  # the library's own ways to give a result, or to put it off
-        text = error.message if isinstance(error, (ToolFailed, ModelRetry)) else describe(error)
-        self._result(call.tool_call_id, text, "error")
+        if isinstance(error, (CallDeferred, ApprovalRequired, SkipToolExecution)):
+            return  # no failures: they put the result off, or give another
+        self._result(call.tool_call_id, _said_by(error), "error")
 
     def results(self, messages: Sequence[ModelMessage]) -> None:
         """Results that came without the tool: of unknown tools, of arguments that do not fit, of output tools."""
@@ -104,6 +101,13 @@ class Notes:
 
     def _note(self, kind: str, **facts: Any) -> None:
         self._bus.note(kind, self._address, facts)
+
+
+def _said_by(error: Exception) -> str:
+    part = getattr(error, "tool_failed", None) or getattr(error, "tool_retry", None)
+    if isinstance(part, ToolReturnPart):  # the library has made the result already
+        return part.model_response_str(wrap_if_error=False)
+    return error.message if isinstance(error, (ToolFailed, ModelRetry)) else describe(error)
 
 
 def describe(error: BaseException) -> str:
