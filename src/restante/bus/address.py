@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-from restante.bus.message import EVERYONE, Message
-from restante.bus.receipt import Named, Receipt
+from restante.bus.message import EVERYONE
 from restante.bus.run import Run
 from restante.names import folded, is_name
 
@@ -16,13 +15,6 @@ class Match(NamedTuple):
     reading: list[Run]
     not_reached: list[Run]
     """They match, and read no more."""
-
-    def receipt(self, message: Message, *, live: bool) -> Receipt:
-        """The receipt of a message that was accepted for these. `live`: whether the policy knows who is alive."""
-        matched: Named = tuple([(run.address, run.state if live else None) for run in self.reading])
-        not_reached: Named = tuple([(run.address, run.state) for run in self.not_reached])
-        words = "" if matched else _words_for_nobody(message)
-        return Receipt(True, None, message.message_id, matched, not_reached, words)  # noqa: FBT003
 
 
 class Directory:
@@ -77,12 +69,6 @@ class Directory:
         self._by_address[run.address] = run
         self._by_label.setdefault(run.label, []).append(run)
         return run
-
-
-def _words_for_nobody(message: Message) -> str:
-    if message.origin == "person":
-        return "No run is reading now: what the entry agent does not read in this turn becomes the next one."
-    return "Nobody else is reading now; runs that open later in this turn will get it."
 
 
 def is_selector(text: str) -> bool:

@@ -64,7 +64,8 @@ class MessageBus:
             run = self._directory.mint(label)
             run.opened_at = len(self._ledger.mails)
             reader = self._opened(run)
-        self._notes.tell()
+        if self._notes.on:
+            self._notes.tell()
         return reader
 
     def open_entry(self, label: str) -> Reader:
@@ -83,7 +84,8 @@ class MessageBus:
             if not entry.number:
                 entry.opened_at = len(self._ledger.mails)
             reader = self._entry_reader = self._opened(self._directory.enter_entry(label))
-        self._notes.tell()
+        if self._notes.on:
+            self._notes.tell()
         return reader
 
     def _opened(self, run: Run) -> Reader:
@@ -127,18 +129,22 @@ class MessageBus:
         with self._lock:
             decided = self._decide(sending)
             receipt = decided if isinstance(decided, Receipt) else self._accept(sending, decided)
-        self._notes.tell()
+        if self._notes.on:
+            self._notes.tell()
         return receipt
 
     def _decide(self, sending: Sending) -> Match | Receipt:
         """Who gets it, or a refusal: the first broken rule, in the one order of the product, gives the code."""
-        return (
-            self._about_turn(sending)
-            or self._about_text(sending)
-            or self._gate.misspelled(sending)
-            or self._about_reference(sending)
-            or self._gate.match(sending)
-        )
+        if refused := self._about_turn(sending):
+            return refused
+        if problem := problem_of(sending.text, self.policy.text_limit):
+            return refusal(*problem)
+        matching = self._directory.matching(sending.to)
+        if not matching and (refused := self._gate.misspelled(sending)):
+            return refused
+        if sending.in_reply_to is not None and not self._came_to(sending, sending.in_reply_to):
+            return refusal("invalid_reference", f"No message {sending.in_reply_to!r} ever came to you in this turn.")
+        return self._gate.match(sending, matching)
 
     def _about_turn(self, sending: Sending) -> Receipt | None:
         if self._report is not None:
@@ -149,15 +155,6 @@ class MessageBus:
         if run is not None and not run.holds_reader and self.policy.liveness:
             return refusal("sender_finished", f"{run.address} has ended: it sends and reads no more.")
         return None
-
-    def _about_text(self, sending: Sending) -> Receipt | None:
-        problem = problem_of(sending.text, self.policy.text_limit)
-        return refusal(*problem) if problem else None
-
-    def _about_reference(self, sending: Sending) -> Receipt | None:
-        if sending.in_reply_to is None or self._came_to(sending, sending.in_reply_to):
-            return None
-        return refusal("invalid_reference", f"No message {sending.in_reply_to!r} ever came to you in this turn.")
 
     def _about_external(self, sending: Sending, message_id: str) -> Receipt | None:
         if not 1 <= len(message_id) <= _ID_LIMIT or not message_id.isprintable() or message_id != message_id.strip():
@@ -188,18 +185,14 @@ class MessageBus:
 
     def _accept(self, sending: Sending, match: Match) -> Receipt:
         at_s = self._notes.now_s()
-        run, sender, origin, to, text, message_id, in_reply_to, token, reply_address = sending
-        message_id = message_id or self._ledger.next_id()
-        sequence = len(self._ledger.mails) + 1
-        message = Message(message_id, sequence, sender, origin, to, text, in_reply_to, token, reply_address)
-        mail = self._ledger.enter(message, at_s, match.reading)
+        run = sending.run
+        mail = self._ledger.enter(sending, at_s, match)
         self._gate.count(sending, match)
-        mail.receipt = match.receipt(message, live=self.policy.liveness)
         if run is not None:
             run.sent += 1
             run.sent_at_s = at_s
-        elif origin == "external":
-            self._outsiders.add(sender.partition("#")[0])
+        elif sending.origin == "external":
+            self._outsiders.add(sending.sender.partition("#")[0])
         if self._notes.on:
             self._notes.add("message", run.address if run else None, message_facts(mail))
         return mail.receipt
@@ -246,7 +239,8 @@ class MessageBus:
                     self._end_with_turn(run, stopped=stopped)
                 self._note("bus_closed", None, {"stopped": stopped, **self._report.facts()})
             report = self._report
-        self._notes.tell()
+        if self._notes.on:
+            self._notes.tell()
         return report
 
     def _end_with_turn(self, run: Run, *, stopped: bool) -> None:
@@ -263,7 +257,8 @@ class MessageBus:
                 run.tallies[kind] = run.tallies.get(kind, 0) + 1
             if self._notes.on:
                 self._notes.add(kind, address, facts)
-        self._notes.tell()
+        if self._notes.on:
+            self._notes.tell()
 
     def _note(self, kind: str, run: Run | None, facts: Mapping[str, object]) -> None:
         if self._notes.on:

@@ -6,13 +6,18 @@ Nothing here locks: the bus does, around every call.
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 
+from restante.bus.address import Match
 from restante.bus.entry import Notes
 from restante.bus.fates import FINAL, Owed, Reason
 from restante.bus.mail import Mail
 from restante.bus.message import EVERYONE, Message
 from restante.bus.policy import BusPolicy
+from restante.bus.receipt import acceptance
 from restante.bus.rendering import Delivery
 from restante.bus.run import Run
+from restante.bus.sending import Sending
+
+_PLACE_DIGITS = 18
 
 
 class Ledger:
@@ -26,48 +31,52 @@ class Ledger:
         self._notes = notes
         self._of_label: dict[str, list[Mail]] = {EVERYONE: []}
         self._of_other_id: dict[str, Mail] = {}
-        """Mail whose id does not tell its place."""
+        """Mail whose id does not tell its place, as that of external senders."""
+        self._live = policy.liveness
 
     # The list
 
-    def next_id(self) -> str:
-        """An id for the next message of this bus."""
-        message_id = f"{self._id_prefix}{len(self.mails) + 1}"
-        while message_id in self._of_other_id:
-            message_id += "-"
-        return message_id
-
     def find(self, message_id: str) -> Mail | None:
         """The mail with that id, or None."""
-        ordinal = message_id.removeprefix(self._id_prefix)
-        # A place is looked at only if the id is spelled as this list spells it.
-        if ordinal.isascii() and ordinal.isdigit() and 0 < int(ordinal) <= len(self.mails):
-            mail = self.mails[int(ordinal) - 1]
+        place = message_id.removeprefix(self._id_prefix)
+        if place.isascii() and place.isdigit() and len(place) <= _PLACE_DIGITS and 0 < int(place) <= len(self.mails):
+            mail = self.mails[int(place) - 1]
+            # An external sender may spell an id of its own like ours.
             if mail.message.message_id == message_id:
                 return mail
         return self._of_other_id.get(message_id)
 
-    def enter(self, message: Message, at_s: float, matched: Sequence[Run]) -> Mail:
-        """Put a message on the list, and what it is owed into the queues of the runs that it matched."""
-        mail = Mail(message, at_s)
-        if message.message_id != f"{self._id_prefix}{message.sequence}":
-            self._of_other_id[message.message_id] = mail
+    def enter(self, sending: Sending, at_s: float, match: Match) -> Mail:
+        """Put a message on the list, and what is owed of it into the queues of the runs that it matched."""
+        sequence = len(self.mails) + 1
+        usual_id = f"{self._id_prefix}{sequence}"
+        _, sender, origin, to, text, message_id, in_reply_to, token, reply_address = sending
+        message_id = message_id or self._free_id(usual_id)
+        message = Message(message_id, sequence, sender, origin, to, text, in_reply_to, token, reply_address)
+        mail = Mail(message, at_s, acceptance(message, match.reading, match.not_reached, live=self._live))
+        if message_id != usual_id:
+            self._of_other_id[message_id] = mail
         self.mails.append(mail)
-        if "#" not in message.to:
-            self._of_label.setdefault(message.to, []).append(mail)
+        if "#" not in to:
+            self._of_label.setdefault(to, []).append(mail)
         if self._policy.one_reader_meets:
-            self._owe_once(mail, matched)
+            self._owe_once(mail, match.reading)
         else:
-            self._owe_each(mail, matched)
+            self._owe_each(mail, match.reading)
         return mail
 
+    def _free_id(self, message_id: str) -> str:
+        while message_id in self._of_other_id:
+            message_id += "-"
+        return message_id
+
     def _owe_each(self, mail: Mail, matched: Sequence[Run]) -> None:
+        message = mail.message
         for run in matched:
             owed = Owed(mail, run)
             mail.owed.append(owed)
             run.queue.append(owed)
-        message = mail.message
-        if message.to == EVERYONE and message.origin == "person":
+        if message.origin == "person" and message.to == EVERYONE:
             if self._entry not in matched:
                 self._owe_each(mail, (self._entry,))
         elif not matched:
@@ -121,18 +130,16 @@ class Ledger:
         ]
 
     def _claim(self, owed: Owed, run: Run, *, redelivered: bool = False) -> Delivery:
-        mail = owed.mail
+        message = owed.mail.message
         owed.become("drained")
         run.claimed.append(owed)
-        replayed = mail.message.sequence <= run.opened_at
+        # What was sent while the entry agent had no reader is older than the reader, too.
+        replayed = message.sequence <= (run.opened_at if owed.obliged else run.backlog_to)
+        delivery = Delivery(message, replayed, redelivered)
         if not owed.obliged:
-            mail.readings.append(owed)
-            if (shared := mail.shared) and shared.state not in FINAL:
-                shared.become("drained")
-            replayed = replayed or mail.message.sequence <= run.backlog_to
-        delivery = Delivery(mail.message, replayed, redelivered)
+            owed.mail.begin_reading(owed)
         if self._notes.on:
-            self._notes.add("delivery", run.address, {**delivery.provenance(), "text": mail.message.text})
+            self._notes.add("delivery", run.address, {**delivery.provenance(), "text": message.text})
         return delivery
 
     # What becomes of it
@@ -197,7 +204,7 @@ class Ledger:
                     self._note_fate(owed)
                 else:
                     self._give_up(owed, owed.reason or _at_the_end(owed))
-            mail.readings = [reading for reading in mail.readings if reading.state == "delivered"]
+            mail.forget_unread()
 
     def _let_go(self, run: Run, reason: Reason) -> None:
         claimed, run.claimed = run.claimed, []
@@ -219,7 +226,7 @@ class Ledger:
 
     def _unread(self, reading: Owed, reason: Reason) -> None:
         mail = reading.mail
-        mail.readings.remove(reading)
+        mail.end_reading(reading)
         if reading.run is self._entry:
             self._entry.again.append(Owed(mail, self._entry, obliged=False))
         shared = mail.shared

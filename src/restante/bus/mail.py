@@ -1,9 +1,12 @@
 """One place of the list: a message, when it was accepted, and what is owed of it."""
 
-from restante.bus.fates import Fate, Owed
+from restante.bus.fates import FINAL, Fate, Owed
 from restante.bus.message import Message
 from restante.bus.receipt import Receipt
 from restante.bus.run import Run
+
+_NONE: list[Owed] = []
+"""Stands for the readings of mail that has none: most has none."""
 
 
 class Mail:
@@ -11,17 +14,36 @@ class Mail:
 
     __slots__ = ("at_s", "message", "owed", "readings", "receipt")
 
-    def __init__(self, message: Message, at_s: float) -> None:
+    def __init__(self, message: Message, at_s: float, receipt: Receipt) -> None:
         self.message = message
         self.at_s = at_s
+        self.receipt = receipt
         self.owed: list[Owed] = []
-        self.readings: list[Owed] = []
-        self.receipt: Receipt
+        """Its obligations, fixed when it was accepted."""
+        self.readings: list[Owed] = _NONE
+        """By runs that were not obliged to read it, or that may meet a shared obligation."""
 
     @property
     def shared(self) -> Owed | None:
         """The obligation that any reader may meet, where there is one. It stands alone."""
         return self.owed[0] if self.owed and self.owed[0].run is None else None
+
+    def begin_reading(self, reading: Owed) -> None:
+        """A run that was not obliged has drained it; so it may meet a shared obligation."""
+        if self.readings is _NONE:
+            self.readings = []
+        self.readings.append(reading)
+        if (shared := self.shared) and shared.state not in FINAL:
+            shared.become("drained")
+
+    def end_reading(self, reading: Owed) -> None:
+        """That run did not come to read it."""
+        self.readings.remove(reading)
+
+    def forget_unread(self) -> None:
+        """The turn is over: only readings that came about are facts."""
+        if self.readings:
+            self.readings = [reading for reading in self.readings if reading.state == "delivered"]
 
     @property
     def carried(self) -> bool:

@@ -32,7 +32,8 @@ class Reader:
         """Take all new mail, each message once, in the order of sending."""
         with self._bus._lock:
             deliveries = self._take()
-        self._bus._notes.tell()
+        if self._bus._notes.on:
+            self._bus._notes.tell()
         return deliveries
 
     def drain_or_close(self) -> tuple[Delivery, ...]:
@@ -41,7 +42,8 @@ class Reader:
             deliveries = self._take()
             if not deliveries:
                 self._close("answered", None, more=False)
-        self._bus._notes.tell()
+        if self._bus._notes.on:
+            self._bus._notes.tell()
         return deliveries
 
     def drain_last(self) -> tuple[Delivery, ...]:
@@ -50,7 +52,8 @@ class Reader:
             deliveries = self._take()
             self._drained_last = True
             self._bus._ledger.reads_no_more(self._run)
-        self._bus._notes.tell()
+        if self._bus._notes.on:
+            self._bus._notes.tell()
         return deliveries
 
     def returned(self, carried: Collection[str] | None = None, *, call: int | None = None) -> None:
@@ -62,20 +65,23 @@ class Reader:
         with self._bus._lock:
             if self._live:
                 self._bus._ledger.returned(self._run, carried, call)
-        self._bus._notes.tell()
+        if self._bus._notes.on:
+            self._bus._notes.tell()
 
     def failed(self, *, call: int | None = None) -> None:
         """The model call that carried what was drained has failed, and will not be made again."""
         with self._bus._lock:
             if self._live:
                 self._bus._ledger.failed(self._run, call)
-        self._bus._notes.tell()
+        if self._bus._notes.on:
+            self._bus._notes.tell()
 
     def close(self, how: How, *, error: str | None = None, more: bool = False) -> None:
         """The run has ended. `more`: another run of the entry agent follows. Closing again changes nothing."""
         with self._bus._lock:
             self._close(how, error, more=more)
-        self._bus._notes.tell()
+        if self._bus._notes.on:
+            self._bus._notes.tell()
 
     def has_mail(self) -> bool:
         """Whether a drain would give something now. A peek; nothing changes."""

@@ -1,8 +1,10 @@
 """The answer to a send: who was matched, or why nothing was stored. It promises no reading."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from restante.bus.run import RunState
+from restante.bus.message import Message
+from restante.bus.run import Run, RunState
 
 Named = tuple[tuple[str, RunState | None], ...]
 """Addresses with the state of each at the moment of the send; None where the policy does not know who is alive."""
@@ -34,6 +36,13 @@ class Receipt(NamedTuple):
         return " ".join(sentences)
 
 
+def acceptance(message: Message, reading: Sequence[Run], not_reached: Sequence[Run], *, live: bool) -> Receipt:
+    """The receipt of a message that was stored. `live`: whether the policy knows who is alive."""
+    matched: Named = tuple([(run.address, run.state if live else None) for run in reading])
+    missed: Named = tuple([(run.address, run.state) for run in not_reached]) if not_reached else ()
+    return Receipt(True, None, message.message_id, matched, missed, "" if matched else _words_for_nobody(message))  # noqa: FBT003
+
+
 def refusal(code: str, words: str) -> Receipt:
     """A receipt that says why nothing was stored, and what would have worked."""
     return Receipt(accepted=False, code=code, message_id=None, matched=(), not_reached=(), words=words)
@@ -48,3 +57,9 @@ def _accepted_for(matched: Named) -> str:
 
 def _named(address: str, state: str | None) -> str:
     return address if state is None else f"{address} ({state})"
+
+
+def _words_for_nobody(message: Message) -> str:
+    if message.origin == "person":
+        return "No run is reading now: what the entry agent does not read in this turn becomes the next one."
+    return "Nobody else is reading now; runs that open later in this turn will get it."

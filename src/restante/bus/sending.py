@@ -36,27 +36,24 @@ class Gate:
         self._policy = policy
         self._directory = directory
         self._known = known
+        self._liveness = policy.liveness
         self._roster = roster
         self._broadcasts = 0
         self._pairs: dict[tuple[str, str], int] = {}
 
     def misspelled(self, sending: Sending) -> Receipt | None:
         """A refusal if the selector has none of the three forms."""
-        if self._directory.matching(sending.to) or is_selector(sending.to):
+        if is_selector(sending.to):
             return None
         words = f"{sending.to!r} is no address. Write {THREE_FORMS}.{self._what_works(sending)}"
         return refusal("invalid_arguments", words)
 
-    def match(self, sending: Sending) -> Match | Receipt:
-        """Who would get it, or a refusal. Text and references have been checked before."""
-        matching = self._directory.matching(sending.to)
-        if sending.to == EVERYONE:
-            match = self._split(matching, sending.run)
-            return self._within_limits(sending, match) or match
-        if not matching:
+    def match(self, sending: Sending, matching: list[Run]) -> Match | Receipt:
+        """Who would get it of those that the selector means, or a refusal."""
+        if not matching and sending.to != EVERYONE:
             return self._matches_nobody(sending)
         match = self._split(matching, sending.run)
-        if not match.reading:
+        if not match.reading and sending.to != EVERYONE:
             return _nobody_reads(sending, match, self._roster())
         return self._within_limits(sending, match) or match
 
@@ -72,12 +69,12 @@ class Gate:
                 self._pairs[pair] = self._pairs.get(pair, 0) + 1
 
     def _split(self, matching: list[Run], sender: Run | None) -> Match:
-        if not self._policy.liveness:
-            return Match(list(matching), [])
-        return Match(
-            [run for run in matching if run.reads and run is not sender],
-            [run for run in matching if not run.reads and run is not sender],
-        )
+        if not self._liveness:
+            return Match(matching.copy(), [])
+        reading = [run for run in matching if run.reads and run is not sender]
+        if len(reading) == len(matching):
+            return Match(reading, [])
+        return Match(reading, [run for run in matching if not run.reads and run is not sender])
 
     def _matches_nobody(self, sending: Sending) -> Receipt:
         words = f"No run of this turn answers to {sending.to!r}."
