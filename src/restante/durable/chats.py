@@ -58,6 +58,17 @@ def get_newest_chat(tx: Transaction) -> Chat:
     return _of(row)
 
 
+def read_history(tx: Transaction, chat_id: str) -> str | None:
+    """What a model has read and said in this chat up to its last turn, as the runner wrote it."""
+    row = tx.first("SELECT history FROM chats WHERE chat_id = ?", chat_id)
+    return None if row is None else row["history"]
+
+
+def write_history(tx: Transaction, chat_id: str, history: str) -> None:
+    """Keep that for the next turn."""
+    tx.run("UPDATE chats SET history = ? WHERE chat_id = ?", history, chat_id)
+
+
 _SELECT = "SELECT c.*, a.name AS agent FROM chats c JOIN agents a ON a.agent_id = c.agent_id"
 
 

@@ -32,3 +32,10 @@ def newest_sequence(tx: Transaction) -> int:
     row = tx.first("SELECT sequence FROM store")
     assert row is not None  # noqa: S101  # the migration made the row
     return row["sequence"]
+
+
+def store_id(tx: Transaction) -> str:
+    """The identity of the store, made once."""
+    row = tx.first("SELECT store_id FROM store")
+    assert row is not None  # noqa: S101  # the migration made the row
+    return row["store_id"]

@@ -57,7 +57,7 @@ def get_inbox(tx: Transaction, caller: Caller, inbox_id: str) -> Inbox:
 
 
 def get_side(tx: Transaction, caller: Caller, inbox_id: str) -> Inbox:
-    """The caller's own inbox in the conversation that `inbox_id` is a side of: that one, or the other of a reply address.
+    """The caller's side of a conversation, named by that inbox or by a reply address that it was given.
 
     Raises `NotFound` as `get_inbox` does.
     """

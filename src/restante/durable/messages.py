@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from restante.durable import lanes
 from restante.durable.db.database import Row, Transaction
 from restante.durable.ids import new_id
 from restante.durable.inboxes import Inbox
@@ -28,11 +29,17 @@ class NewMessage:
     text: str
     in_reply_to: str | None
     submission_id: str | None
-    sequence: int
     place: int
     """Its number within the conversation."""
-    turn_id: str | None
-    """The turn that is queued for it; None for a recipient that reads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """What was stored."""
+
+    message_id: str
+    sequence: int
+    state: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,15 +54,16 @@ class Arrived:
     reply_address: str
 
 
-def record(tx: Transaction, new: NewMessage, now_ms: int) -> str:
-    """Store it, `queued` in a lane or `stored` for a reader; its id. Whoever waits for it wakes at the commit."""
-    message_id = new_id("msg")
-    queued_at = None if new.turn_id is None else now_ms
+def record(tx: Transaction, new: NewMessage, now_ms: int) -> Stored:
+    """Store it, `queued` in a lane or `stored` for a reader. Whoever waits for it wakes at the commit."""
+    message_id, sequence = new_id("msg"), tx.next_sequence()
+    turn_id = None if new.peer.chat_id is None else lanes.enqueue(tx, new.peer.chat_id, sequence, now_ms)
+    state = "stored" if turn_id is None else "queued"
     tx.run(
         "INSERT INTO messages (sequence, message_id, conversation_id, place, from_inbox, to_inbox, sender_id,"
         " recipient_id, text, in_reply_to, submission_id, state, turn_id, accepted_at, queued_at)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        new.sequence,
+        sequence,
         message_id,
         new.mine.conversation_id,
         new.place,
@@ -66,16 +74,16 @@ def record(tx: Transaction, new: NewMessage, now_ms: int) -> str:
         new.text,
         new.in_reply_to,
         new.submission_id,
-        "stored" if new.turn_id is None else "queued",
-        new.turn_id,
+        state,
+        turn_id,
         now_ms,
-        queued_at,
+        None if turn_id is None else now_ms,
     )
-    if new.turn_id is None:
+    if turn_id is None:
         tx.run("UPDATE inboxes SET stored = stored + 1 WHERE inbox_id = ?", new.peer.inbox_id)
     tx.wake(inbox_topic(new.peer.inbox_id))
     tx.wake(mail_topic(new.peer.owner_id))
-    return message_id
+    return Stored(message_id=message_id, sequence=sequence, state=state)
 
 
 def happened(tx: Transaction, turn_id: str, cause: Cause, now_ms: int, *, reason: str | None = None) -> None:
@@ -86,7 +94,7 @@ def happened(tx: Transaction, turn_id: str, cause: Cause, now_ms: int, *, reason
             tx.run(_STAMPED.get(state, _ENDED), state, reason, now_ms, row["sequence"])
 
 
-def is_of_conversation(tx: Transaction, message_id: str, conversation_id: str) -> bool:
+def is_of_conversation(tx: Transaction, message_id: str, conversation_id: str | None) -> bool:
     """Whether the message belongs to that conversation."""
     row = tx.first(
         "SELECT 1 FROM messages WHERE message_id = ? AND conversation_id = ?",

@@ -7,6 +7,7 @@ from restante.durable.callers import Caller
 from restante.durable.cursors import resolve
 from restante.durable.db.database import Row, Transaction
 from restante.durable.times import rfc3339
+from restante.errors import InvalidArguments, Limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +89,22 @@ class Page:
             "cursor_reset": self.cursor_reset_reason is not None,
             "cursor_reset_reason": self.cursor_reset_reason,
         }
+
+
+LAST_SEQUENCE = 2**63 - 1
+
+
+def check_paging(after: int, limit: int, limit_max: int) -> None:
+    """Raise `InvalidArguments` for a cursor or a number of elements that no page has."""
+    check_range("after", after, (0, LAST_SEQUENCE))
+    check_range("limit", limit, (1, limit_max))
+
+
+def check_range(name: str, value: float, range_: tuple[float, float]) -> None:
+    """Raise `InvalidArguments`, naming the range, for a value outside of it. Nothing is clamped."""
+    low, high = range_
+    if not low <= value <= high:
+        raise InvalidArguments(f"{name} goes from {low:,} to {high:,}.", field=name, limit=Limit(name, high, value))
 
 
 def read_page(tx: Transaction, caller: Caller, request: ReadRequest) -> Page:

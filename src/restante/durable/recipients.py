@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from restante.durable.agents import HostedAgent, get_agent, list_agents
+from restante.durable.agents import HostedAgent, list_agents
 from restante.durable.db.database import Transaction
 from restante.durable.inboxes import Inbox
 from restante.durable.times import rfc3339_or_none
@@ -50,10 +50,10 @@ class Target:
         return {**self.recipient.shape(), "messaging": self.messaging}
 
 
-def recipient_of(tx: Transaction, inbox: Inbox, now_ms: int) -> Recipient:
-    """Whoever owns that side, at this moment."""
-    if inbox.owner_kind == "agent":
-        return _hosted(tx, get_agent(tx, inbox.owner_id), now_ms)
+def recipient_of(tx: Transaction, inbox: Inbox, agent: HostedAgent | None, now_ms: int) -> Recipient:
+    """Whoever owns that side, at this moment; `agent` is who that is, where it is one."""
+    if agent is not None:
+        return _hosted(tx, agent, now_ms)
     row = tx.first("SELECT stored FROM inboxes WHERE inbox_id = ?", inbox.inbox_id)
     return Recipient(
         kind="principal",

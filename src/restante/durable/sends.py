@@ -3,12 +3,12 @@
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Literal
 
-from restante.durable import conversations, inboxes, messages, recipients, turns
+from restante.durable import conversations, inboxes, messages, recipients
 from restante.durable.agents import HostedAgent, get_agent, get_target
 from restante.durable.callers import Caller
-from restante.durable.db.database import Row, Transaction
+from restante.durable.cursors import store_id
+from restante.durable.db.database import Transaction
 from restante.durable.inboxes import Inbox
 from restante.durable.messages import NewMessage
 from restante.durable.recipients import Recipient
@@ -121,27 +121,67 @@ def check_text(text: str, limit: int, *, field: str) -> None:
 
 def accept(tx: Transaction, caller: Caller, send: SendRequest, rules: SendRules) -> Receipt:
     """Store a message and queue its turn, if its recipient has turns. A repeated submission gets its first receipt."""
-    mine, agent = _addressee(tx, caller, send)
+    to = _addressee(tx, caller, send)
     # Before an inbox is opened: the caller that lost our first answer has no inbox_id to repeat it with, and must not
     # be given a second inbox.
-    place = mine.inbox_id if mine is not None else _required(agent).agent_id
-    earlier = _earlier(tx, caller, send, place)
+    earlier = _earlier(tx, caller, send, to.place)
     if earlier is not None:
-        return _receipt(tx, earlier, rules, replayed=True)
-    _check_policy(tx, caller, send, (mine, agent))
-    if mine is None:
-        mine = inboxes.open_inbox(tx, caller, _required(agent), rules.now_ms)
+        return _first_receipt(tx, earlier, rules)
+    _check_policy(tx, caller, send, to)
+    mine = to.mine or inboxes.open_inbox(tx, caller, _hosted(to), rules.now_ms)
+    peer = to.peer or inboxes.get_peer(tx, mine)
+    recipient = recipients.recipient_of(tx, peer, to.agent, rules.now_ms)
     room = conversations.take_place(tx, mine.conversation_id, rules.messages_per_hour, rules.now_ms)
-    message_id = _store(tx, mine, send, (room.place, rules.now_ms))
-    _remember(tx, caller, send, ({place, mine.inbox_id}, message_id))
-    return _receipt(tx, message_id, rules, replayed=False)
+    new = NewMessage(
+        mine=mine,
+        peer=peer,
+        text=send.message,
+        in_reply_to=send.in_reply_to,
+        submission_id=send.submission_id,
+        place=room.place,
+    )
+    stored = messages.record(tx, new, rules.now_ms)
+    _remember(tx, caller, send, ({to.place, mine.inbox_id}, stored.message_id))
+    return Receipt(
+        message_id=stored.message_id,
+        conversation_id=mine.conversation_id,
+        inbox_id=mine.inbox_id,
+        sequence=stored.sequence,
+        state=stored.state,
+        accepted_at_ms=rules.now_ms,
+        replayed=False,
+        submission_id=send.submission_id,
+        recipient=recipient,
+        remaining_in_hour=room.remaining,
+        store_id=store_id(tx),
+    )
 
 
-def _addressee(tx: Transaction, caller: Caller, send: SendRequest) -> tuple[Inbox | None, HostedAgent | None]:
-    """The caller's side of the conversation, if it named one; the agent at the other side, if it is one."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Addressee:
+    """Whom a send means."""
+
+    mine: Inbox | None
+    """The caller's side of the conversation, if it named one."""
+    peer: Inbox | None
+    agent: HostedAgent | None
+    """The agent at the other side, if it is one."""
+
+    @property
+    def place(self) -> str:
+        """Within what a submission id counts: the addressed inbox, or the target."""
+        return self.mine.inbox_id if self.mine is not None else _hosted(self).agent_id
+
+
+def _hosted(to: _Addressee) -> HostedAgent:
+    assert to.agent is not None  # noqa: S101  # check_send: a target or an inbox
+    return to.agent
+
+
+def _addressee(tx: Transaction, caller: Caller, send: SendRequest) -> _Addressee:
     agent = None if send.target is None else get_target(tx, send.target)
     if send.inbox_id is None:
-        return None, agent
+        return _Addressee(mine=None, peer=None, agent=agent)
     mine = inboxes.get_side(tx, caller, send.inbox_id)
     peer = inboxes.get_peer(tx, mine)
     if agent is not None and agent.agent_id != peer.owner_id:
@@ -149,22 +189,15 @@ def _addressee(tx: Transaction, caller: Caller, send: SendRequest) -> tuple[Inbo
             f"That inbox is of a conversation with {peer.name}. Name the inbox or the target, not both.",
             field="target",
         )
-    return mine, get_agent(tx, peer.owner_id) if peer.owner_kind == "agent" else None
+    at_peer = get_agent(tx, peer.owner_id) if peer.owner_kind == "agent" else None
+    return _Addressee(mine=mine, peer=peer, agent=at_peer)
 
 
-def _required(agent: HostedAgent | None) -> HostedAgent:
-    assert agent is not None  # noqa: S101  # check_send: a target or an inbox
-    return agent
-
-
-def _check_policy(
-    tx: Transaction, caller: Caller, send: SendRequest, addressee: tuple[Inbox | None, HostedAgent | None]
-) -> None:
-    mine, agent = addressee
-    if send.in_reply_to is not None and not (
-        mine is not None and messages.is_of_conversation(tx, send.in_reply_to, mine.conversation_id)
-    ):
+def _check_policy(tx: Transaction, caller: Caller, send: SendRequest, to: _Addressee) -> None:
+    conversation_id = None if to.mine is None else to.mine.conversation_id
+    if send.in_reply_to is not None and not messages.is_of_conversation(tx, send.in_reply_to, conversation_id):
         raise InvalidReference("in_reply_to is the message_id of a message of this conversation.", field="in_reply_to")
+    agent = to.agent
     if agent is None:
         return
     if agent.archived:
@@ -173,24 +206,6 @@ def _check_policy(
         raise MessagingDisabled(f"{agent.name} takes no messages: its free_text_ask is switched off.")
     if caller.kind == "agent" and caller.id == agent.agent_id:
         raise SelfSend("That is you yourself. Write to another agent, or keep the note in your answer.")
-
-
-def _store(tx: Transaction, mine: Inbox, send: SendRequest, place_and_now: tuple[int, int]) -> str:
-    place, now_ms = place_and_now
-    peer = inboxes.get_peer(tx, mine)
-    sequence = tx.next_sequence()
-    turn_id = None if peer.chat_id is None else turns.enqueue(tx, peer.chat_id, sequence, now_ms)
-    new = NewMessage(
-        mine=mine,
-        peer=peer,
-        text=send.message,
-        in_reply_to=send.in_reply_to,
-        submission_id=send.submission_id,
-        sequence=sequence,
-        place=place,
-        turn_id=turn_id,
-    )
-    return messages.record(tx, new, now_ms)
 
 
 def _earlier(tx: Transaction, caller: Caller, send: SendRequest, place: str) -> str | None:
@@ -232,10 +247,14 @@ def _digest(send: SendRequest) -> str:
     return hashlib.sha256(json.dumps([send.message, send.in_reply_to]).encode()).hexdigest()
 
 
-def _receipt(tx: Transaction, message_id: str, rules: SendRules, *, replayed: Literal[True, False]) -> Receipt:
-    row = _message(tx, message_id)
+def _first_receipt(tx: Transaction, message_id: str, rules: SendRules) -> Receipt:
+    """The receipt of an earlier send, with what is known now."""
+    row = tx.first("SELECT * FROM messages WHERE message_id = ?", message_id)
+    assert row is not None  # noqa: S101  # a submission refers to it
     mine = inboxes.find_inbox(tx, row["from_inbox"])
-    assert mine is not None  # noqa: S101  # the row refers to it
+    assert mine is not None  # noqa: S101  # the message refers to it
+    peer = inboxes.get_peer(tx, mine)
+    agent = get_agent(tx, peer.owner_id) if peer.owner_kind == "agent" else None
     return Receipt(
         message_id=message_id,
         conversation_id=row["conversation_id"],
@@ -243,17 +262,11 @@ def _receipt(tx: Transaction, message_id: str, rules: SendRules, *, replayed: Li
         sequence=row["sequence"],
         state=row["state"],
         accepted_at_ms=row["accepted_at"],
-        replayed=replayed,
+        replayed=True,
         submission_id=row["submission_id"],
-        recipient=recipients.recipient_of(tx, inboxes.get_peer(tx, mine), rules.now_ms),
+        recipient=recipients.recipient_of(tx, peer, agent, rules.now_ms),
         remaining_in_hour=conversations.remaining_in_hour(
             tx, row["conversation_id"], rules.messages_per_hour, rules.now_ms
         ),
-        store_id=row["store_id"],
+        store_id=store_id(tx),
     )
-
-
-def _message(tx: Transaction, message_id: str) -> Row:
-    row = tx.first("SELECT m.*, s.store_id FROM messages m, store s WHERE m.message_id = ?", message_id)
-    assert row is not None  # noqa: S101  # it was stored just now, or a row refers to it
-    return row

@@ -29,13 +29,13 @@ class StoredEntry(NamedTuple):
 
 
 def append(tx: Transaction, chat_id: str, turn_id: str, entries: Sequence[Entry]) -> None:
-    """Store what happened; whoever watches the chat wakes at the commit."""
+    """Store what happened, each once however often it is given; whoever watches the chat wakes at the commit."""
     if not entries:
         return
     first = tx.next_sequence(len(entries)) - len(entries) + 1
     tx.run_many(
         "INSERT INTO journal (sequence, turn_id, chat_id, number, at_s, kind, address, facts)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (turn_id, number) DO NOTHING",
         [
             (sequence, turn_id, chat_id, each.number, each.at_s, each.kind, each.address, json.dumps(each.facts))
             for sequence, each in enumerate(entries, start=first)
@@ -54,7 +54,7 @@ def read_after(tx: Transaction, chat_id: str, after: int, limit: int) -> list[St
 
 def read_turn(tx: Transaction, turn_id: str) -> list[Entry]:
     """Every entry of one turn, in order."""
-    rows = tx.all("SELECT * FROM journal WHERE turn_id = ? ORDER BY sequence", turn_id)
+    rows = tx.all("SELECT * FROM journal WHERE turn_id = ? ORDER BY number", turn_id)
     return [_of(row).entry for row in rows]
 
 

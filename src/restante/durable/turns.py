@@ -1,10 +1,9 @@
-"""A turn is one reply of a chat. A chat's queued turns are its lane: one runs at a time, in order of arrival."""
+"""A turn is one reply of a chat: claimed from its lane, read, ended, or interrupted by a crash."""
 
 from dataclasses import dataclass
 
-from restante.durable import messages, words
+from restante.durable import lanes, messages, words
 from restante.durable.db.database import Row, Transaction
-from restante.durable.ids import new_id
 from restante.durable.messages import Arrived
 from restante.durable.states import TURNS, Cause, after
 from restante.durable.topics import chat_topic, lane_topic
@@ -54,27 +53,12 @@ class TurnRow:
     report: str | None
 
 
-def enqueue(tx: Transaction, chat_id: str, sequence: int, now_ms: int) -> str:
-    """Put a turn into the lane, in the place that its cause's sequence gives it; its id."""
-    turn_id = new_id("turn")
-    tx.run(
-        "INSERT INTO turns (turn_id, chat_id, sequence, state, queued_at) VALUES (?, ?, ?, 'queued', ?)",
-        turn_id,
-        chat_id,
-        sequence,
-        now_ms,
-    )
-    tx.run("UPDATE chats SET waiting = waiting + 1 WHERE chat_id = ?", chat_id)
-    tx.wake(lane_topic(chat_id))
-    return turn_id
-
-
 def take_next(tx: Transaction, chat_id: str, now_ms: int) -> Claimed | None:
     """Claim the next turn of the lane; None while one runs or when none waits.
 
     What waits for an agent that is no longer there is told so, and passed over.
     """
-    if find_running(tx, chat_id) is not None:
+    if lanes.find_running(tx, chat_id) is not None:
         return None
     while (row := _first_queued(tx, chat_id)) is not None:
         gone = row["archived_at"] is not None
@@ -88,24 +72,6 @@ def take_next(tx: Transaction, chat_id: str, now_ms: int) -> Claimed | None:
         messages.happened(tx, row["turn_id"], "removed", now_ms, reason="recipient_archived")
         words.happened(tx, row["turn_id"], "removed", now_ms, reason="recipient_archived")
     return None
-
-
-def find_running(tx: Transaction, chat_id: str) -> str | None:
-    """The id of the turn that the chat runs, if it runs one."""
-    row = tx.first("SELECT turn_id FROM turns WHERE chat_id = ? AND state = 'running'", chat_id)
-    return None if row is None else row["turn_id"]
-
-
-def is_idle(tx: Transaction, chat_id: str) -> bool:
-    """Whether no turn of the chat runs or waits."""
-    row = tx.first("SELECT 1 FROM turns WHERE chat_id = ? AND state IN ('running', 'queued') LIMIT 1", chat_id)
-    return row is None
-
-
-def list_lanes(tx: Transaction) -> list[str]:
-    """The chats in which turns wait, the one that waits longest first."""
-    rows = tx.all("SELECT chat_id, min(sequence) AS first FROM turns WHERE state = 'queued' GROUP BY chat_id")
-    return [row["chat_id"] for row in sorted(rows, key=lambda row: row["first"])]
 
 
 def list_turns(tx: Transaction, chat_id: str) -> list[TurnRow]:
@@ -162,7 +128,7 @@ def _carry(tx: Transaction, row: Row, cause: Cause, now_ms: int) -> None:
     if cause == "stopped":
         words.leave(tx, left, "stopped", reason="stopped")
         return
-    next_turn = enqueue(tx, row["chat_id"], left[0].sequence, now_ms)
+    next_turn = lanes.enqueue(tx, row["chat_id"], left[0].sequence, now_ms)
     words.carry(tx, left, "restarted" if cause == "restarted" else "left", next_turn)
 
 

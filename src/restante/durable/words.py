@@ -21,6 +21,8 @@ class Words:
     """The turn that has them, or whose turn it will be."""
     text: str
     state: str
+    began: bool
+    """They begin their turn; else they came while it ran."""
     carried: bool
     """They came out of an earlier turn unread."""
     reason: str | None
@@ -58,6 +60,7 @@ def record(tx: Transaction, place: Place, text: str, now_ms: int) -> Words:
         turn_id=place.turn_id,
         text=text,
         state=state,
+        began=not place.running,
         carried=False,
         reason=None,
     )
@@ -137,6 +140,7 @@ def _of(row: Row) -> Words:
         turn_id=row["turn_id"],
         text=row["text"],
         state=row["state"],
+        began=bool(row["began"]),
         carried=bool(row["carried"]),
         reason=row["reason"],
     )

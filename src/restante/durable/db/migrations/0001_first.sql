@@ -40,6 +40,7 @@ CREATE TABLE chats (
     waiting INTEGER NOT NULL DEFAULT 0,
     last_read_at BIGINT,
     last_activity_at BIGINT,
+    history TEXT,
     created_at BIGINT NOT NULL
 );
 CREATE UNIQUE INDEX chats_of_messages ON chats (agent_id) WHERE purpose = 'messages';
@@ -139,4 +140,4 @@ CREATE TABLE journal (
     facts TEXT NOT NULL
 );
 CREATE INDEX journal_of_chat ON journal (chat_id, sequence);
-CREATE INDEX journal_of_turn ON journal (turn_id, sequence);
+CREATE UNIQUE INDEX journal_of_turn ON journal (turn_id, number);

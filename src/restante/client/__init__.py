@@ -1,0 +1,5 @@
+"""For programs that talk to a server of restante."""
+
+from restante.client.client import Client
+
+__all__ = ["Client"]

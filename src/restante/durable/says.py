@@ -1,0 +1,15 @@
+"""A say: a person's words are stored, for the turn that runs or as the next one."""
+
+from restante.durable import chats, lanes, words
+from restante.durable.db.database import Transaction
+from restante.durable.words import Place, Words
+
+
+def say(tx: Transaction, chat_id: str, text: str, now_ms: int) -> Words:
+    """Store what a person says: `offered` to the turn that runs, else `queued`. Raises `NotFound`."""
+    chats.get_chat(tx, chat_id)
+    sequence = tx.next_sequence()
+    running = lanes.find_running(tx, chat_id)
+    turn_id = running or lanes.enqueue(tx, chat_id, sequence, now_ms)
+    place = Place(chat_id=chat_id, turn_id=turn_id, running=running is not None, sequence=sequence)
+    return words.record(tx, place, text, now_ms)

@@ -1,0 +1,176 @@
+"""One claimed turn, from its opening to the change that ends it."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
+
+from restante.durable import chats, turns, words
+from restante.durable.callers import Caller
+from restante.durable.db.database import Database, Transaction
+from restante.durable.sends import SendRules
+from restante.durable.turns import Claimed, Ending
+from restante.errors import StoreUnavailable
+from restante.running.agents import Hosted
+from restante.running.clock import Clock, now_ms
+from restante.running.config import Config
+from restante.running.live import Live
+from restante.running.openings import opening_of
+from restante.running.recorder import RETRY_S, Recorder
+from restante.running.replies import Replies, replies_toolset
+from restante.turn import Turn, TurnOptions, TurnResult, open_turn
+from restante.turn.parts import as_text
+
+TURN_LIMIT = "turn_limit"
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Engine:
+    """What running a turn needs."""
+
+    database: Database
+    clock: Clock
+    config: Config
+    agents: Mapping[str, Hosted]
+    live: Live
+    group: asyncio.TaskGroup
+    """Owns the tasks of every turn."""
+
+    def send_rules(self) -> SendRules:
+        """The limits of a send that is made now."""
+        limits = self.config.limits
+        return SendRules(
+            text_max=limits.text_max,
+            submission_id_max=limits.submission_id_max,
+            messages_per_hour=limits.messages_per_hour,
+            now_ms=now_ms(self.clock),
+        )
+
+
+class Player:
+    """Runs one turn. A turn that fails is a fact that is stored, and stops nothing else."""
+
+    def __init__(self, engine: Engine, claimed: Claimed) -> None:
+        self._engine = engine
+        self._turn = claimed
+        self._hosted = engine.agents[claimed.agent]
+        self._recorder = Recorder(engine.database, engine.clock, claimed)
+        self._too_long = False
+
+    async def play(self) -> None:
+        """Run the turn and store how it ended. If this is cancelled, the turn stays as a crash would leave it."""
+        history: str | None = None
+        try:
+            result = await self._run()
+            ending = self._ending_of(result)
+            history = _written(result.messages) if self._turn.words and result.outcome == "answered" else None
+        except asyncio.CancelledError:
+            await self._recorder.flush()
+            raise
+        except Exception as error:
+            logger.exception("Turn %s could not be run.", self._turn.turn_id)
+            ending = Ending(cause="failed", error=f"{type(error).__name__}: {error}")
+        await self._end(ending, history)
+
+    async def _run(self) -> TurnResult:
+        opening = opening_of(self._turn.messages, self._turn.words)
+        async with open_turn(self._hosted.agent, opening, await self._options()) as turn:
+            helpers = [
+                self._engine.group.create_task(self._recorder.keep()),
+                self._engine.group.create_task(self._limit(turn)),
+            ]
+            self._engine.live.add(self._turn.chat_id, turn)
+            try:
+                await self._offer_early_words()
+                return await turn.result()
+            finally:
+                self._engine.live.remove(self._turn.chat_id)
+                for helper in helpers:
+                    helper.cancel()
+
+    async def _options(self) -> TurnOptions:
+        engine, claimed = self._engine, self._turn
+        rounds = {name: hosted.rounds for name, hosted in engine.agents.items() if hosted.rounds is not None}
+        return TurnOptions(
+            label=claimed.agent,
+            agents=self._hosted.delegates,
+            rounds=rounds,
+            policy=engine.config.policy,
+            sink=self._recorder,
+            observer=self._recorder,
+            history=await self._history(),
+            toolsets=[replies_toolset(self._replies())] if claimed.messages else [],
+        )
+
+    async def _history(self) -> list[ModelMessage]:
+        """What was read and said before in a person's chat. Messages of others are each answered on their own."""
+        if not self._turn.words:
+            return []
+        chat_id = self._turn.chat_id
+        written = await self._engine.database.read(lambda tx: chats.read_history(tx, chat_id))
+        return [] if written is None else ModelMessagesTypeAdapter.validate_json(written)
+
+    def _replies(self) -> Replies:
+        claimed = self._turn
+        caller = Caller(
+            kind="agent",
+            id=claimed.agent_id,
+            name=claimed.agent,
+            chat_id=claimed.chat_id,
+            turn_id=claimed.turn_id,
+        )
+        return Replies(
+            database=self._engine.database,
+            caller=caller,
+            rules=self._engine.send_rules,
+            before=self._recorder.flush,
+        )
+
+    async def _offer_early_words(self) -> None:
+        """Words that were committed after the claim, before the turn was there to take them."""
+        turn_id = self._turn.turn_id
+        for said in await self._engine.database.read(lambda tx: words.list_unread(tx, turn_id)):
+            self._engine.live.offer(self._turn.chat_id, said)
+
+    async def _limit(self, turn: Turn) -> None:
+        await self._engine.clock.sleep(self._engine.config.limits.turn_max)
+        self._too_long = True
+        turn.stop()
+
+    def _ending_of(self, result: TurnResult) -> Ending:
+        report = json.dumps(result.report.facts())
+        read = frozenset(self._recorder.read)
+        if result.outcome == "answered":
+            return Ending(cause="ended", answer=as_text(result.output), report=report, read=read)
+        if result.outcome == "failed":
+            return Ending(cause="failed", error=result.error, report=report, read=read)
+        if self._too_long:
+            return Ending(cause="failed", reason=TURN_LIMIT, error=TURN_LIMIT, report=report, read=read)
+        return Ending(cause="stopped", report=report, read=read)
+
+    async def _end(self, ending: Ending, history: str | None) -> None:
+        """Commit the end, however long it takes until there is room for it."""
+        claimed, clock = self._turn, self._engine.clock
+
+        def change(tx: Transaction) -> None:
+            turns.end(tx, claimed.turn_id, ending, now_ms(clock))
+            if history is not None:
+                chats.write_history(tx, claimed.chat_id, history)
+
+        while True:
+            try:
+                await self._recorder.flush(change)
+            except StoreUnavailable as error:
+                logger.warning("The end of %s waits: %s", claimed.turn_id, error.message)
+                await clock.sleep(RETRY_S)
+            else:
+                return
+
+
+def _written(messages: tuple[ModelMessage, ...]) -> str:
+    return ModelMessagesTypeAdapter.dump_json(list(messages)).decode()
