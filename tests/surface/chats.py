@@ -4,32 +4,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from restante.bus import BusPolicy, JournalEntry, Message, MessageBus, Reader
+from restante.running.transcript import Transcript, TurnRecord
 from restante.surface.export import export_chat
 
-
-@dataclass(frozen=True, kw_only=True)
-class Turn:
-    """As the store gives it."""
-
-    entries: Sequence[JournalEntry]
-    state: str = "ended_ok"
-    cause: Sequence[Message] = (Message("w1", 1, "person", "person", "everyone", "go"),)
-    answer: str | None = None
-    error: str | None = None
+WORDS = (Message("w1", 1, "person", "person", "everyone", "go"),)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Chat:
-    """As the store gives it."""
+def turn(
+    entries: Sequence[JournalEntry] = (),
+    state: str = "ended_ok",
+    *,
+    cause: tuple[Message, ...] = WORDS,
+    answer: str | None = None,
+    error: str | None = None,
+) -> TurnRecord:
+    """A turn as the store gives it."""
+    return TurnRecord(
+        turn_id="turn-1", state=state, cause=cause, entries=tuple(entries), answer=answer, error=error, report=None
+    )
 
-    turns: Sequence[Turn]
-    chat_id: str = "chat-1"
-    agent: str = "assistant"
-    created_at: str = "2026-01-01T00:00:00.000Z"
 
-
-def exported(*turns: Turn, full: bool = True) -> str:
-    return export_chat(Chat(turns=turns), full=full)
+def exported(*turns: TurnRecord, full: bool = True) -> str:
+    """The export of a chat with these turns."""
+    chat = Transcript(chat_id="chat-1", agent="assistant", created_at="2026-01-01T00:00:00.000Z", turns=turns)
+    return export_chat(chat, full=full)
 
 
 @dataclass

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from restante.bus import BusPolicy, Message
-from tests.surface.chats import Bench, Turn, exported
+from tests.surface.chats import Bench, exported, turn
 from tests.turn.playing import Played
 from tests.turn.scenes import thanks_to_the_finished, two_researchers
 
@@ -16,7 +16,7 @@ DELIVERY = "> **Message (mid-turn):** [message from researcher#1] the answer is 
 
 
 def of(played: Played) -> str:
-    return exported(Turn(entries=played.entries, answer=str(played.result.output)))
+    return exported(turn(played.entries, answer=str(played.result.output)))
 
 
 def card(export: str, address: str) -> str:
@@ -93,7 +93,7 @@ async def test_a_card_names_role_and_task_and_holds_rounds_calls_and_messages_in
     bench.assistant.send("researcher#1", "hurry")
     bench.reads(worker)
 
-    export = exported(Turn(entries=bench.entries))
+    export = exported(turn(bench.entries))
 
     inside = card(export, "researcher#1")
     assert "**Sub-agent (researcher#1):** find the answer\n" in export
@@ -111,7 +111,7 @@ async def test_a_worker_of_a_worker_has_its_card_inside_the_card() -> None:
     bench.bus.note("spawn", worker.address, {"agent": "reader", "task": "read", "address": inner.address})
     bench.bus.note("model_text", inner.address, {"text": "deep"})
 
-    export = exported(Turn(entries=bench.entries))
+    export = exported(turn(bench.entries))
 
     assert "> **Sub-agent (reader#1):** read\n" in export
     assert "> > **reader#1:** deep\n" in export
@@ -123,7 +123,7 @@ async def test_each_message_of_one_drain_is_signed_by_itself() -> None:
     bench.spawn("x").send("assistant", "found it")
     bench.reads(bench.assistant)
 
-    export = exported(Turn(entries=bench.entries))
+    export = exported(turn(bench.entries))
 
     assert "\n**Message (mid-turn):** and be quick\n" in export
     assert "\n**Message (mid-turn):** [message from researcher#1] found it\n" in export
@@ -135,7 +135,7 @@ async def test_a_message_that_was_sent_before_its_reader_started_says_so() -> No
     bench.reads(bench.spawn("look"))
 
     marker = "[message from assistant, sent before you started]"
-    assert f"> **Message (mid-turn):** {marker} check the cache first" in exported(Turn(entries=bench.entries))
+    assert f"> **Message (mid-turn):** {marker} check the cache first" in exported(turn(bench.entries))
 
 
 async def test_what_nobody_read_is_told_with_its_address_its_reason_and_its_age() -> None:
@@ -149,7 +149,7 @@ async def test_what_nobody_read_is_told_with_its_address_its_reason_and_its_age(
     assert (
         "> **Undelivered:** assistant -> researcher (researcher#1): wait "
         "(the run ended before it was read; 90 s after it was accepted)\n"
-    ) in exported(Turn(entries=bench.entries))
+    ) in exported(turn(bench.entries))
 
 
 async def test_the_export_tells_what_the_close_report_tells() -> None:
@@ -162,7 +162,7 @@ async def test_the_export_tells_what_the_close_report_tells() -> None:
     second.close("cancelled")
     sentence = bench.bus.close().sentence()
 
-    export = exported(Turn(entries=bench.entries))
+    export = exported(turn(bench.entries))
 
     told = [line.replace("> **Undelivered:**", "Undelivered:") for line in export.splitlines() if "Undelivered" in line]
     assert told == str(sentence).splitlines()
@@ -175,7 +175,7 @@ async def test_a_failed_turn_shows_the_failure_first_and_then_what_was_not_deliv
     bench.assistant.close("error", error="boom")
     bench.bus.close()
 
-    export = exported(Turn(entries=bench.entries, state="ended_failed", error="RuntimeError: boom"), Turn(entries=[]))
+    export = exported(turn(bench.entries, state="ended_failed", error="RuntimeError: boom"), turn())
 
     found = places(export, "## Turn 1", "**Failed:** RuntimeError: boom", "> **Undelivered:**", "## Turn 2")
     assert found == sorted(found)
@@ -186,21 +186,50 @@ async def test_a_failed_turn_shows_the_failure_first_and_then_what_was_not_deliv
     [("queued", "not started"), ("running", "not ended"), ("stopped", "stopped"), ("interrupted", "not run again")],
 )
 async def test_a_turn_that_did_not_end_well_says_so(state: str, words: str) -> None:
-    assert words in exported(Turn(entries=[], state=state))
+    assert words in exported(turn(state=state))
 
 
 async def test_a_call_that_was_cut_off_is_shown_as_not_finished() -> None:
     bench = Bench()
     bench.bus.note("tool_call", "assistant", {"tool_call_id": "c1", "tool": "look", "args": {}})
 
-    assert "*not finished*" in exported(Turn(entries=bench.entries, state="interrupted"))
+    assert "*not finished*" in exported(turn(bench.entries, state="interrupted"))
+
+
+async def test_what_a_crash_cut_off_is_undelivered_as_interrupted_and_the_persons_words_come_next() -> None:
+    bench = Bench()
+    worker = bench.spawn("x")
+    bench.bus.send_person("one more thing")
+    bench.assistant.send("everyone", "read by nobody")
+    worker.send("assistant", "claimed")
+    bench.assistant.drain()
+
+    export = exported(turn(bench.entries, state="interrupted"))
+
+    assert "> **Undelivered:** assistant -> everyone (researcher#1): read by nobody (the process ended" in export
+    assert "> **Undelivered:** researcher#1 -> assistant: claimed (the process ended" in export
+    assert "> **Not read, and so the next turn:** one more thing" in export
+    assert export.count("Undelivered") == 2
+
+
+async def test_under_classic_a_crash_cuts_off_each_message_once() -> None:
+    bench = Bench(BusPolicy.classic())
+    worker = bench.spawn("x")
+    bench.assistant.send("everyone", "read by one")
+    bench.reads(worker)
+    worker.send("everyone", "read by nobody")
+
+    export = exported(turn(bench.entries, state="interrupted"))
+
+    assert "> **Undelivered:** researcher#1 -> everyone: read by nobody (" in export
+    assert export.count("Undelivered") == 1
 
 
 async def test_what_began_a_turn_is_shown_with_its_sender() -> None:
     person = Message("w1", 1, "person", "person", "everyone", "hello")
     client = Message("w2", 2, "ci", "external", "assistant", "build\nbroken")
 
-    export = exported(Turn(entries=[], cause=(person, client)))
+    export = exported(turn(cause=(person, client)))
 
     assert "**Person:** hello\n" in export
     assert "**Message:** [message from ci]\n\n```text\nbuild\nbroken\n```" in export
@@ -216,7 +245,7 @@ async def test_a_plain_export_says_what_it_shortened_and_a_full_one_shortens_not
     bench.assistant.send("researcher", body)
     bench.bus.close()
 
-    export = exported(Turn(entries=bench.entries, answer=body), full=full)
+    export = exported(turn(bench.entries, answer=body), full=full)
 
     assert export.count(body) == (6 if full else 0)
     assert export.count("x [13,000 characters more]") == (0 if full else 6)
@@ -236,7 +265,7 @@ async def test_no_body_changes_the_outline_of_an_export(body: str) -> None:
         bench.assistant.send("everyone", text)
         bench.bus.close()
         cause = (Message("w1", 1, "person", "person", "everyone", text),)
-        export = exported(Turn(entries=bench.entries, answer=text, cause=cause))
+        export = exported(turn(bench.entries, answer=text, cause=cause))
         outlines.append(_outline(export))
 
     assert outlines[0] == outlines[1]

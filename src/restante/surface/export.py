@@ -1,37 +1,13 @@
 """A chat as Markdown, made from its stored journal and from nothing else."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from restante.bus.entry import JournalEntry
 from restante.bus.message import Message
+from restante.running.transcript import Transcript, TurnRecord
 from restante.surface.leftovers import Leftovers
 from restante.surface.markdown import Block, Shown, apart, code, fence, lead, quote
-
-
-class TurnRecord(Protocol):
-    @property
-    def state(self) -> str: ...
-    @property
-    def cause(self) -> Sequence[Message]: ...
-    @property
-    def entries(self) -> Sequence[JournalEntry]: ...
-    @property
-    def answer(self) -> str | None: ...
-    @property
-    def error(self) -> str | None: ...
-
-
-class Transcript(Protocol):
-    @property
-    def chat_id(self) -> str: ...
-    @property
-    def agent(self) -> str: ...
-    @property
-    def created_at(self) -> str: ...
-    @property
-    def turns(self) -> Sequence[TurnRecord]: ...
-
 
 SHOWN_LIMIT = 2_000
 """How much of each text a plain export shows, in code points."""
@@ -146,7 +122,7 @@ class TurnExport:
             yield [_ENDS[self._turn.state]]
         if self._turn.error is not None:
             yield lead("**Failed:**", self._turn.error, self._shown)
-        left = Leftovers(self._turn.entries)
+        left = Leftovers(self._turn)
         for before, text, after in left.undelivered():
             yield quote(lead(f"**Undelivered:** {before}", text, self._shown, after))
         for text in left.carried():

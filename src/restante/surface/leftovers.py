@@ -1,13 +1,20 @@
 """What a turn left behind, read from its journal: the messages that nobody read, in the words of the close report."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from restante.bus.entry import JournalEntry
-from restante.bus.report import Unmet
+from restante.bus.report import SENTENCES, Unmet
+from restante.running.transcript import TurnRecord
+from restante.surface.visible import visible_line
+
+TEXT_LIMIT = 200
+"""How much of a text a sentence on the terminal shows, in characters."""
 
 _TEXT = "\0"
 """Stands for the text in a line of the report. No message holds it."""
+
+Fate = Mapping[str, Any]
 
 
 class Leftover(NamedTuple):
@@ -19,36 +26,59 @@ class Leftover(NamedTuple):
 
 
 class Leftovers:
-    """The messages of a turn with their fates. Entries are those of one turn, in order."""
+    """The messages of a turn with their fates. What a turn that was cut off left open is settled as interrupted."""
 
-    def __init__(self, entries: Sequence[JournalEntry]) -> None:
-        self._messages = [entry for entry in entries if entry.kind == "message"]
-        self._opened = [entry.address for entry in entries if entry.kind == "run_opened"]
-        self._fates: dict[str, list[Mapping[str, Any]]] = {}
-        for entry in entries:
+    def __init__(self, turn: TurnRecord) -> None:
+        self._interrupted = turn.state == "interrupted"
+        self._messages = [entry for entry in turn.entries if entry.kind == "message"]
+        self._opened = [entry.address for entry in turn.entries if entry.kind == "run_opened"]
+        self._closed_s = turn.entries[-1].at_s if turn.entries else 0.0
+        self._fates: dict[str, list[Fate]] = {}
+        for entry in turn.entries:
             if entry.kind == "fate":
                 self._fates.setdefault(str(entry.facts["message_id"]), []).append(entry.facts)
-        self._closed_s = entries[-1].at_s if entries else 0.0
 
     def undelivered(self) -> Iterator[Leftover]:
         """Every unmet obligation, in the order of sending; words that become the next turn are none."""
         for message in self._messages:
             if not self._is_carried(message):
-                yield from (self._leftover(message, fate) for fate in self._of(message, "undelivered"))
+                yield from (self._leftover(message, fate) for fate in self._unmet(message))
 
     def carried(self) -> Iterator[str]:
         """The texts of the person's words that no run of the entry agent read, and that become the next turn."""
         return (str(message.facts["text"]) for message in self._messages if self._is_carried(message))
 
+    def sentences(self) -> Iterator[str]:
+        """What the person is told on the terminal, a line for each, at most the first few and how many more."""
+        found = list(self.undelivered())
+        for before, text, after in found[:SENTENCES]:
+            yield f"Undelivered: {before} {visible_line(text, TEXT_LIMIT)}{after}"
+        if len(found) > SENTENCES:
+            yield f"Undelivered: {len(found) - SENTENCES:,} more; `restante export` shows them all."
+
     def _is_carried(self, message: JournalEntry) -> bool:
-        return bool(self._of(message, "carried"))
+        cut_off = self._interrupted and message.facts["origin"] == "person" and not self._settled(message)
+        return cut_off or any(fate["state"] == "carried" for fate in self._settled(message))
 
-    def _of(self, message: JournalEntry, state: str) -> list[Mapping[str, Any]]:
+    def _unmet(self, message: JournalEntry) -> list[Fate]:
+        unmet = [fate for fate in self._settled(message) if fate["state"] == "undelivered"]
+        return unmet + (self._cut_off(message) if self._interrupted else [])
+
+    def _cut_off(self, message: JournalEntry) -> list[Fate]:
+        """What the message was still owed to when the process died."""
+        matched: Any = message.facts["matched"]
+        known = [address for address, state in matched if state is not None]
+        met = {fate["address"] for fate in self._settled(message)}
+        # Where the policy does not know who is alive, a message is owed once, to whoever reads it.
+        owed = known or ([None] if not met else [])
+        return [{"address": address, "reason": "interrupted"} for address in owed if address not in met]
+
+    def _settled(self, message: JournalEntry) -> list[Fate]:
+        return [fate for fate in self._fates.get(str(message.facts["message_id"]), []) if fate["obliged"]]
+
+    def _leftover(self, message: JournalEntry, fate: Fate) -> Leftover:
         fates = self._fates.get(str(message.facts["message_id"]), [])
-        return [fate for fate in fates if fate["state"] == state and (fate["obliged"] or state == "delivered")]
-
-    def _leftover(self, message: JournalEntry, fate: Mapping[str, Any]) -> Leftover:
-        readers = {reading["address"] for reading in self._of(message, "delivered")}
+        readers = {each["address"] for each in fates if each["state"] == "delivered"}
         line = Unmet(
             sender=str(message.facts["sender"]),
             to=str(message.facts["to"]),

@@ -1,0 +1,50 @@
+"""What a command does with a store that no server holds: it opens it for a moment, under the same lock."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from restante.durable import principals, turns
+from restante.durable.db.database import Committed, Transaction
+from restante.durable.db.lock import lock_store
+from restante.durable.db.sqlite import open_sqlite
+from restante.durable.principals import NewToken
+from restante.errors import NotFound
+from restante.running.transcript import Transcript, read_transcript
+
+T = TypeVar("T")
+
+
+async def read_chat(store: Path, chat_id: str | None) -> Transcript:
+    """A chat as it is stored, or the newest one. Raises `NotFound` and `StoreUnavailable`."""
+    _check_there(store)
+    return await _within(store, lambda tx: read_transcript(tx, chat_id))
+
+
+async def make_token(store: Path, label: str) -> NewToken:
+    """A new token for the principal with this label. Raises `BadLabel` and `StoreUnavailable`."""
+    now_ms = int(time.time() * 1000)
+    return await _within(store, lambda tx: principals.create_token(tx, label, now_ms))
+
+
+def _check_there(store: Path) -> None:
+    if not store.exists():
+        raise NotFound(f"There is no store {store} yet. `restante run` makes one.")
+
+
+async def _within(store: Path, change: Callable[[Transaction], T]) -> T:
+    """Nothing runs here. Whoever held the store is gone: what it left running is interrupted, and shown so."""
+    now_ms = int(time.time() * 1000)
+
+    def whole(tx: Transaction) -> T:
+        turns.interrupt_all(tx, now_ms)
+        return change(tx)
+
+    with lock_store(store):
+        async with open_sqlite(store, _nobody_listens, now_ms=now_ms) as database:
+            return await database.write(whole)
+
+
+def _nobody_listens(_: Committed) -> None:
+    """Nothing runs here that could wake."""

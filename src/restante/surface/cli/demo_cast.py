@@ -1,0 +1,105 @@
+"""The agents of the demo: scripted models, with everything else as it is in earnest."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from pydantic_ai import Agent
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.models import Model
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+from restante.bus.policy import BusPolicy
+from restante.running.agents import Hosted
+from restante.running.config import AgentConfig, Config
+from restante.testing.scripted import ScriptedModel, call, calls, prompt_of, says
+from restante.turn import messaging_tools
+
+Sleep = Callable[[float], Awaitable[None]]
+
+ENTRY = "assistant"
+CLERK = "clerk"
+RESEARCHER = "researcher"
+
+_REPLY_ADDRESS = re.compile(r"reply_address: (inbox-[0-9a-f]{32})")
+
+
+def cast_of(sleep: Sleep) -> Mapping[str, Hosted]:
+    """The hosted agents: the assistant, who spawns researchers, and the clerk, who answers clients."""
+    researcher = _agent(_researchers(sleep))
+    return MappingProxyType(
+        {
+            ENTRY: _hosted(ENTRY, _agent(_assistants(sleep)), {RESEARCHER: researcher}),
+            CLERK: _hosted(CLERK, Agent(_clerk(sleep)), {}),
+        }
+    )
+
+
+def config_of(policy: BusPolicy) -> Config:
+    """The configuration that goes with the cast."""
+    names = (ENTRY, CLERK)
+    return Config(policy=policy, entry=ENTRY, agents=MappingProxyType({name: AgentConfig(name=name) for name in names}))
+
+
+def _assistants(sleep: Sleep) -> Model:
+    """The assistant of the first scene, then that of the second."""
+    two_at_once = (
+        calls(
+            call("spawn", agent=RESEARCHER, task="Find the answer and tell everyone."),
+            call("spawn", agent=RESEARCHER, task="Look around until somebody knows the answer."),
+        ),
+        says("Both researchers report 42.", seconds=0.8),
+    )
+    thanks_too_late = (
+        calls(call("spawn", agent=RESEARCHER, task="Name three citrus fruits.")),
+        calls(
+            call("send_message", to="researcher#1", text="Thank you for the fruits!"),
+            call("send_message", to="everyone", text="Does anybody know a fourth?"),
+            seconds=0.8,
+        ),
+        says("Orange, lemon, lime. I thanked the researcher.", seconds=0.8),
+    )
+    return ScriptedModel.of_runs(two_at_once, thanks_too_late, sleep=sleep)
+
+
+def _researchers(sleep: Sleep) -> Model:
+    """The two researchers of the first scene, then that of the second."""
+    finds = (
+        calls(call("send_message", to="everyone", text="the answer is 42"), seconds=1.0),
+        says("I told everyone that the answer is 42.", seconds=0.8),
+    )
+    looks = (
+        calls(call("list_agents"), seconds=1.4),
+        says("researcher#1 wrote to me that the answer is 42.", seconds=1.2),
+    )
+    names = (says("Orange, lemon, lime.", seconds=0.8),)
+    return ScriptedModel.of_runs(finds, looks, names, sleep=sleep)
+
+
+def _clerk(sleep: Sleep) -> Model:
+    """Answers by the message tool, at the address that came with the message; what it says at last goes nowhere."""
+
+    async def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        del info
+        await sleep(0.8)
+        if any(isinstance(message, ModelResponse) for message in messages):
+            return ModelResponse(parts=[TextPart("Done.")])
+        found = _REPLY_ADDRESS.search(prompt_of(messages))
+        reply_address = found[1] if found else ""
+        args: dict[str, Any] = {
+            "action": "send",
+            "inbox_id": reply_address,
+            "message": "Parcel 17 is in Lisbon.",
+        }
+        return ModelResponse(parts=[ToolCallPart("messages", args)])
+
+    return FunctionModel(answer, model_name="scripted")
+
+
+def _agent(model: Model) -> Agent:
+    return Agent(model, toolsets=[messaging_tools()])
+
+
+def _hosted(name: str, agent: Agent, delegates: Mapping[str, Agent]) -> Hosted:
+    return Hosted(name=name, description="", agent=agent, delegates=delegates, rounds=None, free_text_ask=True)

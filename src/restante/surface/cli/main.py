@@ -1,0 +1,44 @@
+"""`restante`: the commands. What is heavy is imported by the command that needs it."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from restante.errors import RestanteError
+from restante.surface.cli import chats, starting
+from restante.surface.cli.terminal import fail
+
+app = typer.Typer(
+    help="Carries messages between AI agents and tells you, for every one, whether it was read, and if not, why.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.command()
+def demo(
+    *, classic: Annotated[bool, typer.Option("--classic", help="Play the scenes under the policy `classic`.")] = False
+) -> None:
+    """Watch agents write to one another: no key, no server to start, about ten seconds."""
+    from restante.surface.cli import demo as scenes  # noqa: PLC0415 - it loads all of the product
+
+    scenes.demo(classic)
+
+
+app.command("init")(starting.init)
+app.command("run")(chats.run)
+app.command("export")(chats.export)
+
+
+def main() -> None:
+    """The entry point. Every refusal is one line on standard error and the exit code of its kind."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character shows its escape.
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        app()
+    except RestanteError as error:
+        fail(error)

@@ -1,0 +1,48 @@
+"""`restante init`: a team that works at once, in files that explain themselves."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from restante.errors import InvalidArguments
+from restante.surface.cli.places import CONFIG_NAME, FOLDER_NAME, shown
+from restante.surface.cli.templates import CONFIG_TEXT, SCRIPT_NAME, SCRIPT_TEXT
+from restante.surface.cli.terminal import show
+
+
+def init(folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where to write it.")] = Path()) -> None:
+    """Write a commented restante.toml for a team of four that plays a script until you name a model."""
+    files = {folder / CONFIG_NAME: CONFIG_TEXT, folder / SCRIPT_NAME: SCRIPT_TEXT}
+    for path in files:
+        if path.exists() or path.is_symlink():
+            raise InvalidArguments(f"{shown(path)} is there already, and nothing is overwritten. Name another folder.")
+    _make_folders(folder)
+    for path, text in files.items():
+        _write_new(path, text, 0o644)
+    show(f"Wrote {shown(folder / CONFIG_NAME)}, {SCRIPT_NAME} and {FOLDER_NAME}/. Next:")
+    where = f"cd {shown(folder)} && " if folder.resolve() != Path.cwd() else ""
+    show(f'  {where}restante run "What is new?"')
+
+
+def _make_folders(folder: Path) -> None:
+    private = folder / FOLDER_NAME
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        private.mkdir(mode=0o700, exist_ok=True)
+        private.chmod(0o700)
+        # What is in there is nobody else's, so it does not belong into a repository either.
+        (private / ".gitignore").write_text("*\n")
+    except OSError as error:
+        raise InvalidArguments(f"{shown(private)} cannot be made: {error.strerror}. Name another folder.") from error
+
+
+def _write_new(path: Path, text: str, mode: int) -> None:
+    """Write a file that is not there yet, whoever else is quick."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    except OSError as error:
+        raise InvalidArguments(f"{shown(path)} cannot be written: {error.strerror}. Nothing is overwritten.") from error
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
