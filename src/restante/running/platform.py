@@ -46,14 +46,15 @@ FALLBACK_CHECK_S = 1.0
 class Platform:
     """What the doors call. Make one with `open_platform`. Any method raises `StoreUnavailable`."""
 
-    def __init__(self, engine: Engine, waiters: Waiters, lock: StoreLock) -> None:
+    def __init__(self, engine: Engine, signals: Signals, lock: StoreLock) -> None:
         self.config = engine.config
         self._engine = engine
         self._database = engine.database
-        self._waiters = waiters
+        self._signals = signals
+        self._waiters = Waiters(engine.group, engine.clock)
         self._lock = lock
         self._sessions = Sessions(engine.database)
-        self._feed = Feed(engine.database, waiters)
+        self._feed = Feed(engine.database, self._waiters)
         self._dispatcher = Dispatcher(engine)
         self._stopping = False
 
@@ -147,6 +148,7 @@ class Platform:
 
     async def start(self) -> None:
         """Run what waits, and look for lost signals, for as long as the platform is open."""
+        self._signals.add(self._heard)
         self._engine.group.create_task(self._dispatcher.run())
         self._engine.group.create_task(self._check())
         await self._dispatcher.look_again()
@@ -154,6 +156,11 @@ class Platform:
     def announce(self, address: str) -> None:
         """Write into the lock file where this process serves."""
         self._lock.announce(address)
+
+    @property
+    def waiting(self) -> int:
+        """How many reads and watchers wait at this moment."""
+        return self._waiters.parked
 
     async def check_health(self) -> None:
         """Raise unless the store can be read."""
@@ -164,8 +171,7 @@ class Platform:
         self._stopping = True
         self._waiters.release()
 
-    def heard(self, committed: Committed) -> None:
-        """A commit was made: whoever waits for it wakes."""
+    def _heard(self, committed: Committed) -> None:
         self._sessions.heard(committed)
         self._waiters.heard(committed)
         self._dispatcher.heard(committed)
@@ -211,8 +217,7 @@ async def open_platform(
             await database.write(lambda tx: _start(tx, agents, now_ms(time)))
             async with owning_group() as group:
                 engine = Engine(database=database, clock=time, config=config, agents=agents, live=Live(), group=group)
-                platform = Platform(engine, Waiters(group, time), lock)
-                signals.add(platform.heard)
+                platform = Platform(engine, signals, lock)
                 await platform.start()
                 try:
                     yield platform

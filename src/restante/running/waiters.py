@@ -82,18 +82,18 @@ class Waiters:
         self, topic: str, read: Callable[[], Awaitable[T]], enough: Callable[[T], bool], seconds: float
     ) -> T:
         """What `read` gives as soon as it is `enough`, or what it gives when the time is over."""
+        if seconds <= 0:
+            return await read()
         with self.park([topic]) as bell:
-            found = await read()
-            if enough(found) or seconds <= 0 or self._released:
-                return found
             timer = self._group.create_task(self._end(bell, seconds))
             try:
+                found = await read()
                 while not (enough(found) or bell.over or self._released):
                     await bell.wait()
                     found = await read()
+                return found
             finally:
                 timer.cancel()
-            return found
 
     async def _end(self, bell: Bell, seconds: float) -> None:
         await self._clock.sleep(seconds)
