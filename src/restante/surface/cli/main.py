@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from restante.errors import RestanteError
-from restante.surface.cli import chats, starting
+from restante.surface.cli import chats, mail, serving, starting
 from restante.surface.cli.terminal import fail
 
 app = typer.Typer(
@@ -16,6 +16,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+token_app = typer.Typer(
+    help="Tokens, by which a server knows its clients.", no_args_is_help=True, rich_markup_mode=None
+)
+app.add_typer(token_app, name="token")
 
 
 @app.command()
@@ -31,6 +35,12 @@ def demo(
 app.command("init")(starting.init)
 app.command("run")(chats.run)
 app.command("export")(chats.export)
+app.command("serve")(serving.serve)
+token_app.command("create")(serving.create_token)
+app.command("send")(mail.send)
+app.command("read")(mail.read)
+app.command("states")(mail.states)
+app.command("health")(mail.health)
 
 
 def main() -> None:

@@ -7,9 +7,12 @@ from typing import Annotated
 import typer
 
 from restante.errors import InvalidArguments
-from restante.surface.cli.places import CONFIG_NAME, FOLDER_NAME, shown
+from restante.surface.cli.places import CONFIG_NAME, FOLDER_NAME, STORE_NAME, TOKEN_NAME, shown
 from restante.surface.cli.templates import CONFIG_TEXT, SCRIPT_NAME, SCRIPT_TEXT
-from restante.surface.cli.terminal import show
+from restante.surface.cli.terminal import run_async, show
+
+OWNER = "owner"
+"""The name under which whoever made the store sends to the agents."""
 
 
 def init(folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where to write it.")] = Path()) -> None:
@@ -21,6 +24,7 @@ def init(folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where to 
     _make_folders(folder)
     for path, text in files.items():
         _write_new(path, text, 0o644)
+    _make_owner(folder / FOLDER_NAME)
     show(f"Wrote {shown(folder / CONFIG_NAME)}, {SCRIPT_NAME} and {FOLDER_NAME}/. Next:")
     where = f"cd {shown(folder)} && " if folder.resolve() != Path.cwd() else ""
     show(f'  {where}restante run "What is new?"')
@@ -36,6 +40,14 @@ def _make_folders(folder: Path) -> None:
         (private / ".gitignore").write_text("*\n")
     except OSError as error:
         raise InvalidArguments(f"{shown(private)} cannot be made: {error.strerror}. Name another folder.") from error
+
+
+def _make_owner(private: Path) -> None:
+    """The store, and a token for whoever sits here, so that `restante send` works without one being named."""
+    from restante.running.stored import make_token  # noqa: PLC0415 - takes its time to load
+
+    if not (private / TOKEN_NAME).exists():
+        _write_new(private / TOKEN_NAME, run_async(make_token(private / STORE_NAME, OWNER)).token + "\n", 0o600)
 
 
 def _write_new(path: Path, text: str, mode: int) -> None:
