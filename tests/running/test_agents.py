@@ -105,6 +105,28 @@ async def test_each_agent_gets_exactly_the_toolsets_that_it_names(tmp_path: Path
     assert "'mesaging'" in message
 
 
+@pytest.mark.rows("T330")
+async def test_a_toolset_that_a_package_registers_is_found_and_messaging_is_for_those_who_name_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "weather_of_test.py").write_text(
+        "from pydantic_ai import FunctionToolset\ndef tools():\n    return FunctionToolset([sun])\n"
+        "def sun() -> str:\n    return 'shines'\n"
+    )
+    package = tmp_path / "weather_of_test-1.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: weather-of-test\nVersion: 1\n")
+    (package / "entry_points.txt").write_text(
+        "[restante.toolsets]\nweather = weather_of_test:tools\nmessaging = weather_of_test:tools\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))  # pyright: ignore[reportUnknownMemberType]
+
+    agents = built(tmp_path, TEAM.replace("rounds = 3", 'tools.available = ["weather"]'))
+
+    assert tools_of(agents["writer"]) == {"send_message", "list_agents"}
+    assert tools_of(agents["assistant"]) == {"sun"}
+
+
 @pytest.mark.rows("T331")
 async def test_an_agent_without_tools_cannot_send_and_can_receive(tmp_path: Path) -> None:
     script = '[[a]]\ncall = {tool = "send_message", args = {to = "everyone", text = "x"}}\n[[a]]\nsay = "done"\n'

@@ -1,8 +1,10 @@
 """`restante serve`, and the commands that come to it as clients."""
 
+import contextlib
 import json
 import os
 import signal
+import sqlite3
 import stat
 import subprocess
 from collections.abc import Iterator
@@ -91,6 +93,20 @@ def test_a_token_is_made_while_the_server_runs_and_is_good_at_once(served: Path)
     assert token not in made.err
     named = json.loads(restante("token", "create", "ci", "--json", folder=served).out)
     assert (named["label"], named["token"] == token) == ("ci", False)
+
+
+def test_a_chat_is_exported_while_the_server_goes_on(served: Path) -> None:
+    inbox = json.loads(restante("send", "echo", "export me", "--json", folder=served).out)["inbox_id"]
+    restante("read", inbox, "--wait", "20", folder=served)
+    with contextlib.closing(sqlite3.connect(f"file:{served / '.restante/store.db'}?mode=ro", uri=True)) as store:
+        (chat_id,) = store.execute("SELECT chat_id FROM chats").fetchone()
+
+    exported = restante("export", chat_id, folder=served)
+
+    assert exported.code == 0
+    assert "# Chat with echo" in exported.out
+    assert "**Message:** [message from owner] export me" in exported.out
+    assert "**Tool call: `messages`**" in exported.out
 
 
 def test_the_server_is_named_by_the_environment_too_and_then_gets_no_token_that_it_was_not_given(served: Path) -> None:

@@ -1,6 +1,7 @@
 """`restante run` and `restante export`, as processes, with scripted models on the real platform and store."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -53,6 +54,39 @@ def test_a_turn_shows_each_message_with_its_fate_then_the_answer_then_what_was_n
     assert (tmp_path / "chat.md").read_text() == exported.out
 
 
+REPORTED = """\
+[[assistant]]
+call = {tool = "spawn", args = {agent = "researcher", task = "look"}}
+[[researcher]]
+say = "42"
+[[assistant]]
+call = [
+  {tool = "send_message", args = {to = "everyone", text = "taken by nobody"}},
+  {tool = "send_message", args = {to = "researcher#1", text = "taken by nobody"}},
+]
+"""
+"""By default nobody is left for the first and the second is refused; under classic the first comes back."""
+
+
+@pytest.mark.rows("T299", "T303")
+@pytest.mark.parametrize("policy", ["default", "classic"])
+@pytest.mark.parametrize("ends", ['[[assistant]]\nsay = "It is 42."\n', ""], ids=["answered", "failed"])
+def test_a_chat_that_is_loaded_again_shows_how_the_turn_ended_and_then_what_was_not_delivered(
+    tmp_path: Path, policy: str, ends: str
+) -> None:
+    write_team(tmp_path, REPORTED + ends, config=f'policy = "{policy}"')
+    codes = [restante("run", prompt, folder=tmp_path).code for prompt in ("one", "two")]
+
+    export = restante("export", folder=tmp_path).out
+
+    assert codes == ([0, 0] if ends else [1, 1])
+    assert "**Person:** two" in export
+    end = "**Answer:** It is 42." if ends else "**Failed:**"
+    to = "everyone" if policy == "default" else "researcher#1"
+    assert export.index(end) < export.index(f"> **Undelivered:** assistant -> {to}: taken by nobody (")
+    assert export.count("**Failed:**") == (0 if ends else 1)
+
+
 def test_the_prompt_comes_from_standard_input_whole_and_the_turn_comes_as_json(tmp_path: Path) -> None:
     write_team(tmp_path, '[[assistant]]\nwhen = "$(id) `x`\\n\\n"\nsay = "ja \\u202e"\n')
 
@@ -80,41 +114,37 @@ def test_a_turn_that_fails_says_why_and_has_another_exit_code(tmp_path: Path) ->
     assert "**Failed:**" in restante("export", folder=tmp_path).out
 
 
-def test_control_c_stops_the_turn_and_tells_what_was_not_delivered(tmp_path: Path) -> None:
-    script = """\
-[[assistant]]
-call = {tool = "send_message", args = {to = "everyone", text = "wait for me"}}
-[[assistant]]
-seconds = 60
-say = "never"
+SLOW = """\
+import asyncio, sys
+from pydantic_ai import Agent
+from pydantic_ai.messages import ModelResponse, ToolCallPart
+from pydantic_ai.models.function import FunctionModel
+from restante.turn import messaging_tools
+
+async def think(messages, info):
+    if len(messages) > 1:
+        print("thinks", file=sys.stderr, flush=True)
+        await asyncio.Event().wait()
+    return ModelResponse(parts=[ToolCallPart("send_message", {"to": "everyone", "text": "wait for me"})])
+
+slow = Agent(FunctionModel(think), toolsets=[messaging_tools()])
 """
-    write_team(tmp_path, script)
-    command = [*COMMAND, "run", "x", "--json"]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        _wait_for_message(tmp_path)
+
+
+def test_control_c_stops_the_turn_and_tells_what_was_not_delivered(tmp_path: Path) -> None:
+    (tmp_path / "slow_of_test.py").write_text(SLOW)
+    (tmp_path / "restante.toml").write_text('entry = "slow"\n[agents.slow]\nagent = "slow_of_test:slow"\n')
+    command, environment = [*COMMAND, "run", "x", "--json"], os.environ | {"PYTHONPATH": str(tmp_path)}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "thinks\n"
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
 
     turn = json.loads(out)
     assert (turn["state"], turn["answer"], process.returncode) == ("stopped", None, 4), err
     assert [(one["text"], one["reason"]) for one in turn["report"]["unmet"]] == [("wait for me", "stopped")]
-
-
-def _wait_for_message(folder: Path) -> None:
-    """Look into the journal until the message is there; the store may be read while it is written."""
-    script = """
-import sqlite3, sys, time
-end = time.monotonic() + 50
-while time.monotonic() < end:
-    try:
-        with sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True) as db:
-            if db.execute("SELECT 1 FROM journal WHERE kind = 'message'").fetchone():
-                sys.exit(0)
-    except sqlite3.OperationalError:
-        pass
-sys.exit(1)
-"""
-    subprocess.run([sys.executable, "-c", script, str(folder / ".restante/store.db")], check=True)
 
 
 @pytest.mark.parametrize(

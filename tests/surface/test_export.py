@@ -225,6 +225,18 @@ async def test_under_classic_a_crash_cuts_off_each_message_once() -> None:
     assert export.count("Undelivered") == 1
 
 
+async def test_each_call_has_its_own_result_also_where_a_model_uses_an_id_again() -> None:
+    bench = Bench()
+    for number in ("first", "second"):
+        facts = {"tool_call_id": "call_0", "tool": "look"}
+        bench.bus.note("tool_call", "assistant", {**facts, "args": {"at": number}})
+        bench.bus.note("tool_result", "assistant", {**facts, "text": f"{number} result", "outcome": "ok"})
+
+    found = places(exported(turn(bench.entries)), '"first"', "first result", '"second"', "second result")
+
+    assert found == sorted(found)
+
+
 async def test_what_began_a_turn_is_shown_with_its_sender() -> None:
     person = Message("w1", 1, "person", "person", "everyone", "hello")
     client = Message("w2", 2, "ci", "external", "assistant", "build\nbroken")

@@ -39,7 +39,7 @@ class TurnExport:
         self._turn = turn
         self._shown = shown
         self._of_run: dict[str, list[JournalEntry]] = {}
-        self._results: dict[tuple[str, str], Mapping[str, Any]] = {}
+        self._results: dict[tuple[str, str], list[JournalEntry]] = {}
         self._workers: list[str] = []
         self._entry: str | None = None
         for entry in turn.entries:
@@ -54,7 +54,7 @@ class TurnExport:
         elif entry.kind == "run_opened":
             self._workers.append(entry.address)
         elif entry.kind == "tool_result":
-            self._results[entry.address, str(entry.facts["tool_call_id"])] = entry.facts
+            self._results.setdefault((entry.address, str(entry.facts["tool_call_id"])), []).append(entry)
 
     def blocks(self) -> Iterator[Block]:
         """The blocks in the order in which they are read."""
@@ -79,9 +79,9 @@ class TurnExport:
             if entry.kind == "spawn":
                 yield from self._card(str(entry.facts["address"]), str(entry.facts["task"]))
             elif entry.kind == "tool_call":
-                yield self._tool_call(address, entry.facts)
-            elif entry.kind == "model_text" and self._is_answer(address, entries[place:]):
-                continue  # it is shown as the answer
+                yield self._tool_call(entry)
+            elif self._comes_at_the_end(address, entries[place:]):
+                continue
             elif block_of := _BLOCKS.get(entry.kind):
                 yield block_of(entry, self._shown)
 
@@ -92,20 +92,29 @@ class TurnExport:
         ends = [] if answer is None else lead("**Answer:**", answer, self._shown)
         yield quote(apart([*self._run(worker), ends]))
 
-    def _tool_call(self, address: str, call: Mapping[str, Any]) -> Block:
-        result = self._results.get((address, str(call["tool_call_id"])))
+    def _tool_call(self, call: JournalEntry) -> Block:
+        result = self._result_of(call)
         return apart(
             [
-                [f"**Tool call: {code(str(call['tool']))}**"],
-                fence(self._shown.json(call["args"]), "json"),
+                [f"**Tool call: {code(str(call.facts['tool']))}**"],
+                fence(self._shown.json(call.facts["args"]), "json"),
                 ["*not finished*"] if result is None else fence(self._shown.marked(str(result["text"]))),
                 ["*not executed*"] if result and result["outcome"] == "not_executed" else [],
             ]
         )
 
-    def _is_answer(self, address: str, rest: Sequence[JournalEntry]) -> bool:
+    def _result_of(self, call: JournalEntry) -> Mapping[str, Any] | None:
+        """The first result under its id that came after it: there are models that use an id again."""
+        results = self._results.get((call.address or "", str(call.facts["tool_call_id"])), [])
+        return next((result.facts for result in results if result.number > call.number), None)
+
+    def _comes_at_the_end(self, address: str, rest: Sequence[JournalEntry]) -> bool:
+        """Whether the first of these is shown there: the answer of a run, or why the turn failed."""
+        kind, text = rest[0].kind, rest[0].facts.get("text")
+        if kind == "run_failed":
+            return address == self._entry and self._turn.error is not None
         goes_on = any(later.kind in ("model_text", "tool_call") for later in rest[1:])
-        return not goes_on and rest[0].facts["text"] == self._answer_of(address)
+        return kind == "model_text" and not goes_on and text == self._answer_of(address)
 
     def _answer_of(self, address: str | None) -> str | None:
         """What the run answered; of the entry agent what the turn has as its answer."""
