@@ -11,7 +11,7 @@ install: .venv/.ready
 .venv/.ready: pyproject.toml uv.lock
 	test -x $(UV) || $(PYTHON) -m venv .uv
 	test -x $(UV) || .uv/bin/python -m pip install --quiet --disable-pip-version-check uv
-	$(UV) sync --frozen --quiet --all-extras --python $(PYTHON)
+	$(UV) sync --frozen --quiet --all-packages --all-extras --python $(PYTHON)
 	touch $@
 
 run: install
@@ -24,3 +24,6 @@ check: install
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
 	$(RUN)/pyright
+
+bench: install
+	$(RUN)/restante-bench

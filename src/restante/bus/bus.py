@@ -8,21 +8,20 @@ from typing import Any
 from restante.bus.address import Directory, Match
 from restante.bus.entry import Notes, Sink
 from restante.bus.fates import Fate
+from restante.bus.gate import Gate
 from restante.bus.ledger import Ledger
 from restante.bus.message import EVERYONE, PERSON, Message
+from restante.bus.outsiders import Outsiders
 from restante.bus.policy import BusPolicy
 from restante.bus.reader import Reader
-from restante.bus.receipt import Receipt, refusal
+from restante.bus.receipt import Named, Receipt, acceptance, refusal
 from restante.bus.record import message_facts, record_of
 from restante.bus.report import CloseReport, report_of
 from restante.bus.roster import Line, line_of
 from restante.bus.run import Run
-from restante.bus.sending import Gate, Sending
 from restante.errors import BadLabel, BusClosed, UnknownMessage
 from restante.names import check_name, folded
 from restante.texts import problem_of
-
-_ID_LIMIT = 256
 
 
 class MessageBus:
@@ -43,6 +42,7 @@ class MessageBus:
         id_prefix: str = "m",
     ) -> None:
         self.policy = policy or BusPolicy()
+        self._knows_who_lives = self.policy.liveness
         self._lock = Lock()
         self._notes = Notes(sink, clock)
         self._directory = Directory()
@@ -51,7 +51,7 @@ class MessageBus:
         self._spellings: dict[str, str] = {}
         for label in labels:
             self._take_spelling(label)
-        self._outsiders: set[str] = set()
+        self._outsiders = Outsiders()
         self._entry_reader: Reader | None = None
         self._report: CloseReport | None = None
 
@@ -64,8 +64,7 @@ class MessageBus:
             run = self._directory.mint(label)
             run.opened_at = len(self._ledger.mails)
             reader = self._opened(run)
-        if self._notes.on:
-            self._notes.tell()
+        self._notes.tell()
         return reader
 
     def open_entry(self, label: str) -> Reader:
@@ -84,8 +83,7 @@ class MessageBus:
             if not entry.number:
                 entry.opened_at = len(self._ledger.mails)
             reader = self._entry_reader = self._opened(self._directory.enter_entry(label))
-        if self._notes.on:
-            self._notes.tell()
+        self._notes.tell()
         return reader
 
     def _opened(self, run: Run) -> Reader:
@@ -100,7 +98,7 @@ class MessageBus:
     def _check_opening(self, label: str) -> None:
         if self._report is not None:
             raise BusClosed("The turn is over, and its bus is closed: open readers before it ends.")
-        if label in self._outsiders:
+        if self._outsiders.has(label):
             raise BadLabel(f"{label!r} is the name of an external sender in this turn. Choose another label.")
         self._take_spelling(label)
 
@@ -117,85 +115,79 @@ class MessageBus:
 
     def send_person(self, text: str, *, to: str = EVERYONE, token: str | None = None) -> Receipt:
         """Send the person's words. What no entry run reads of them becomes the next turn. Never waits or raises."""
-        return self._send(Sending(None, PERSON, "person", to, text, token=token))
+        with self._lock:
+            message_id, sequence = self._ledger.next_place()
+            receipt = self._offer(Message(message_id, sequence, PERSON, "person", to, text, token=token), None)
+        self._notes.tell()
+        return receipt
 
     def send_external(
         self, sender: str, text: str, *, message_id: str, to: str = EVERYONE, reply_address: str | None = None
     ) -> Receipt:
         """Send a message from outside the turn. It keeps its `message_id`; offered again, it gets its first receipt."""
-        return self._send(Sending(None, sender, "external", to, text, message_id, reply_address=reply_address))
-
-    def _send(self, sending: Sending) -> Receipt:
         with self._lock:
-            decided = self._decide(sending)
-            receipt = decided if isinstance(decided, Receipt) else self._accept(sending, decided)
-        if self._notes.on:
-            self._notes.tell()
+            _, sequence = self._ledger.next_place()
+            message = Message(message_id, sequence, sender, "external", to, text, reply_address=reply_address)
+            receipt = self._offer_from_outside(message)
+        self._notes.tell()
         return receipt
 
-    def _decide(self, sending: Sending) -> Match | Receipt:
-        """Who gets it, or a refusal: the first broken rule, in the one order of the product, gives the code."""
-        if refused := self._about_turn(sending):
-            return refused
-        if problem := problem_of(sending.text, self.policy.text_limit):
-            return refusal(*problem)
-        matching = self._directory.matching(sending.to)
-        if not matching and (refused := self._gate.misspelled(sending)):
-            return refused
-        if sending.in_reply_to is not None and not self._came_to(sending, sending.in_reply_to):
-            return refusal("invalid_reference", f"No message {sending.in_reply_to!r} ever came to you in this turn.")
-        return self._gate.match(sending, matching)
-
-    def _about_turn(self, sending: Sending) -> Receipt | None:
+    def _offer_from_outside(self, message: Message) -> Receipt:
         if self._report is not None:
-            return refusal("turn_closed", "The turn is over, and its bus is closed. Nothing was stored.")
-        if sending.message_id is not None:
-            return self._about_external(sending, sending.message_id)
-        run = sending.run
-        if run is not None and not run.holds_reader and self.policy.liveness:
-            return refusal("sender_finished", f"{run.address} has ended: it sends and reads no more.")
-        return None
+            return _turn_closed()
+        taken = folded(message.sender.partition("#")[0]) in self._spellings
+        earlier = self._ledger.find(message.message_id)
+        answer = self._outsiders.answer_for(message, earlier.message if earlier else None, taken=taken)
+        if answer is not None:
+            return answer
+        receipt = self._offer(message, None)
+        if receipt.accepted:
+            self._outsiders.remember(message, receipt)
+        return receipt
 
-    def _about_external(self, sending: Sending, message_id: str) -> Receipt | None:
-        if not 1 <= len(message_id) <= _ID_LIMIT or not message_id.isprintable() or message_id != message_id.strip():
-            return refusal("invalid_arguments", f"A message_id has 1 to {_ID_LIMIT} printable characters.")
-        label = sending.sender.partition("#")[0]
-        try:
-            check_name(label)
-        except BadLabel as error:
-            return refusal(error.code, error.message)
-        if folded(label) in self._spellings:
-            return refusal(
-                "invalid_name", f"{sending.sender!r} belongs to this turn; an external sender needs its own."
-            )
-        earlier = self._ledger.find(message_id)
-        if earlier is None:
-            return None
-        if (earlier.message.sender, earlier.message.text) == (sending.sender, sending.text):
-            return earlier.receipt
-        return refusal("submission_conflict", f"The message_id {message_id!r} was used for another message.")
+    def _offer(self, message: Message, sender: Run | None) -> Receipt:
+        """Put a message on the list, or refuse it: the first broken rule, in the one order of all, gives the code."""
+        if self._report is not None:
+            return _turn_closed()
+        if sender is not None and not sender.holds_reader and self._knows_who_lives:
+            return refusal("sender_finished", f"{sender.address} has ended: it sends and reads no more.")
+        if problem := problem_of(message.text, self.policy.text_limit):
+            return refusal(*problem)
+        match = self._matched(message, sender)
+        if isinstance(match, Receipt):
+            return match
+        receipt = acceptance(message, match, live=self._knows_who_lives)
+        self._enter(message, sender, match, receipt)
+        return receipt
 
-    def _came_to(self, sending: Sending, message_id: str) -> bool:
+    def _matched(self, message: Message, sender: Run | None) -> Match | Receipt:
+        matching = self._directory.matching(message.to)
+        if not matching and (misspelled := self._gate.misspelled(message)):
+            return misspelled
+        reference = message.in_reply_to
+        if reference is not None and not self._came_to(sender, message, reference):
+            return refusal("invalid_reference", f"No message {reference!r} ever came to you in this turn.")
+        return self._gate.match(message, sender, matching)
+
+    def _came_to(self, sender: Run | None, message: Message, message_id: str) -> bool:
         mail = self._ledger.find(message_id)
         if mail is None:
             return False
-        if any(owed.run is sending.run for owed in (*mail.owed, *mail.readings)):
+        if any(owed.run is sender for owed in (*mail.owed, *mail.readings)):
             return True
-        return sending.run in self._directory.matching(mail.message.to) and mail.message.sender != sending.sender
+        return sender in self._directory.matching(mail.message.to) and mail.message.sender != message.sender
 
-    def _accept(self, sending: Sending, match: Match) -> Receipt:
+    def _enter(self, message: Message, sender: Run | None, match: Match, receipt: Receipt) -> None:
         at_s = self._notes.now_s()
-        run = sending.run
-        mail = self._ledger.enter(sending, at_s, match)
-        self._gate.count(sending, match)
-        if run is not None:
-            run.sent += 1
-            run.sent_at_s = at_s
-        elif sending.origin == "external":
-            self._outsiders.add(sending.sender.partition("#")[0])
+        self._ledger.enter(message, at_s, match)
+        if message.origin == "agent":
+            self._gate.count(message, match)
+        if sender is not None:
+            sender.sent += 1
+            sender.sent_at_s = at_s
         if self._notes.on:
-            self._notes.add("message", run.address if run else None, message_facts(mail))
-        return mail.receipt
+            named = {"matched": _lists(receipt.matched), "not_reached": _lists(receipt.not_reached)}
+            self._notes.add("message", sender.address if sender else None, {**message_facts(message), **named})
 
     # Asking
 
@@ -239,8 +231,7 @@ class MessageBus:
                     self._end_with_turn(run, stopped=stopped)
                 self._note("bus_closed", None, {"stopped": stopped, **self._report.facts()})
             report = self._report
-        if self._notes.on:
-            self._notes.tell()
+        self._notes.tell()
         return report
 
     def _end_with_turn(self, run: Run, *, stopped: bool) -> None:
@@ -257,9 +248,16 @@ class MessageBus:
                 run.tallies[kind] = run.tallies.get(kind, 0) + 1
             if self._notes.on:
                 self._notes.add(kind, address, facts)
-        if self._notes.on:
-            self._notes.tell()
+        self._notes.tell()
 
     def _note(self, kind: str, run: Run | None, facts: Mapping[str, object]) -> None:
         if self._notes.on:
             self._notes.add(kind, run.address if run else None, facts)
+
+
+def _turn_closed() -> Receipt:
+    return refusal("turn_closed", "The turn is over, and its bus is closed. Nothing was stored.")
+
+
+def _lists(named: Named) -> list[list[str | None]]:
+    return [list(one) for one in named]

@@ -12,10 +12,8 @@ from restante.bus.fates import FINAL, Owed, Reason
 from restante.bus.mail import Mail
 from restante.bus.message import EVERYONE, Message
 from restante.bus.policy import BusPolicy
-from restante.bus.receipt import acceptance
 from restante.bus.rendering import Delivery
 from restante.bus.run import Run
-from restante.bus.sending import Sending
 
 _PLACE_DIGITS = 18
 
@@ -32,7 +30,6 @@ class Ledger:
         self._of_label: dict[str, list[Mail]] = {EVERYONE: []}
         self._of_other_id: dict[str, Mail] = {}
         """Mail whose id does not tell its place, as that of external senders."""
-        self._live = policy.liveness
 
     # The list
 
@@ -46,29 +43,27 @@ class Ledger:
                 return mail
         return self._of_other_id.get(message_id)
 
-    def enter(self, sending: Sending, at_s: float, match: Match) -> Mail:
-        """Put a message on the list, and what is owed of it into the queues of the runs that it matched."""
+    def next_place(self) -> tuple[str, int]:
+        """The id and the sequence that the next message gets, if it is accepted."""
         sequence = len(self.mails) + 1
-        usual_id = f"{self._id_prefix}{sequence}"
-        _, sender, origin, to, text, message_id, in_reply_to, token, reply_address = sending
-        message_id = message_id or self._free_id(usual_id)
-        message = Message(message_id, sequence, sender, origin, to, text, in_reply_to, token, reply_address)
-        mail = Mail(message, at_s, acceptance(message, match.reading, match.not_reached, live=self._live))
-        if message_id != usual_id:
-            self._of_other_id[message_id] = mail
+        message_id = f"{self._id_prefix}{sequence}"
+        while message_id in self._of_other_id:
+            message_id += "-"
+        return message_id, sequence
+
+    def enter(self, message: Message, at_s: float, match: Match) -> Mail:
+        """Put a message on the list, and what is owed of it into the queues of the runs that it matched."""
+        mail = Mail(message, at_s, match)
         self.mails.append(mail)
-        if "#" not in to:
-            self._of_label.setdefault(to, []).append(mail)
+        if message.origin == "external" or message.message_id[-1] == "-":
+            self._of_other_id[message.message_id] = mail
+        if "#" not in message.to:
+            self._of_label.setdefault(message.to, []).append(mail)
         if self._policy.one_reader_meets:
             self._owe_once(mail, match.reading)
         else:
             self._owe_each(mail, match.reading)
         return mail
-
-    def _free_id(self, message_id: str) -> str:
-        while message_id in self._of_other_id:
-            message_id += "-"
-        return message_id
 
     def _owe_each(self, mail: Mail, matched: Sequence[Run]) -> None:
         message = mail.message
@@ -100,19 +95,18 @@ class Ledger:
 
     def drain(self, run: Run) -> tuple[Delivery, ...]:
         """Take everything that waits for a run, each message once, in the order of sending."""
-        again, run.again = run.again, []
-        queue, run.queue = run.queue, []
         if run.seen_to < run.backlog_to:
-            queue = sorted([*self._backlog(run), *queue], key=_place)
+            run.queue = sorted([*self._backlog(run), *run.queue], key=_place)
             run.seen_to = run.backlog_to
-        deliveries = [self._claim(owed, run, redelivered=True) for owed in again]
-        deliveries += [self._claim(owed, run) for owed in queue]
-        run.read += len(deliveries)
-        return tuple(deliveries)
+        queue = run.queue
+        if not queue:
+            return ()
+        run.queue = []
+        run.read += len(queue)
+        return tuple([self._claim(owed, run) for owed in queue])
 
     def waiting(self, run: Run) -> Iterator[Owed]:
         """What a drain of the run would take now. Nothing changes."""
-        yield from run.again
         if run.seen_to < run.backlog_to:
             yield from self._backlog(run)
         yield from run.queue
@@ -129,13 +123,14 @@ class Ledger:
             if mail.message.sender != own and not (entry and any(owed.run is run for owed in mail.owed))
         ]
 
-    def _claim(self, owed: Owed, run: Run, *, redelivered: bool = False) -> Delivery:
+    def _claim(self, owed: Owed, run: Run) -> Delivery:
         message = owed.mail.message
         owed.become("drained")
         run.claimed.append(owed)
         # What was sent while the entry agent had no reader is older than the reader, too.
         replayed = message.sequence <= (run.opened_at if owed.obliged else run.backlog_to)
-        delivery = Delivery(message, replayed, redelivered)
+        # Only what was handed over before, and given back, has a reason by now.
+        delivery = Delivery(message, replayed, owed.reason is not None)
         if not owed.obliged:
             owed.mail.begin_reading(owed)
         if self._notes.on:
@@ -168,12 +163,12 @@ class Ledger:
         if more or not self._policy.liveness:
             return
         self.reads_no_more(run)
-        run.again = self._settle_at_end(run.again)
-        unread = [owed.mail for owed in run.queue if not self._is_word_to_entry(owed)]
+        # Should the entry agent open once more, it still sees what it never did; that meets no obligation any more.
+        unseen = [owed.mail for owed in run.queue if owed.reason is None] if run is self._entry else []
         run.queue = self._settle_at_end(run.queue)
-        if run is self._entry:
-            # Should it open once more, it still sees the list; that meets no obligation any more.
-            run.queue = sorted([*run.queue, *(Owed(mail, run, obliged=False) for mail in unread)], key=_place)
+        kept = {owed.mail for owed in run.queue}
+        again = [Owed(mail, run, obliged=False) for mail in unseen if mail not in kept]
+        run.queue = sorted([*run.queue, *again], key=_place)
 
     def _settle_at_end(self, owing: list[Owed]) -> list[Owed]:
         """Give up what a run that has ended is owed; what is kept are the person's words to the entry agent."""
@@ -211,12 +206,14 @@ class Ledger:
         for owed in claimed:
             if not owed.obliged:
                 self._unread(owed, reason)
-            elif self._may_come_again(owed, run):
+            elif not self._may_come_again(owed, run):
+                self._give_up(owed, reason)
+            else:
                 owed.become("put_back")
                 owed.reason = reason
-                run.again.append(owed)
-            else:
-                self._give_up(owed, reason)
+        given_back = [owed for owed in claimed if owed.state == "accepted"]
+        if given_back:
+            run.queue = sorted([*given_back, *run.queue], key=_place)
 
     def _may_come_again(self, owed: Owed, run: Run) -> bool:
         if run is not self._entry:
@@ -228,7 +225,8 @@ class Ledger:
         mail = reading.mail
         mail.end_reading(reading)
         if reading.run is self._entry:
-            self._entry.again.append(Owed(mail, self._entry, obliged=False))
+            reading.become("put_back")
+            reading.reason = reason
         shared = mail.shared
         if shared is None or shared.state != "claimed":
             return

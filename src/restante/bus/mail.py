@@ -1,8 +1,8 @@
 """One place of the list: a message, when it was accepted, and what is owed of it."""
 
+from restante.bus.address import Match
 from restante.bus.fates import FINAL, Fate, Owed
 from restante.bus.message import Message
-from restante.bus.receipt import Receipt
 from restante.bus.run import Run
 
 _NONE: list[Owed] = []
@@ -12,12 +12,13 @@ _NONE: list[Owed] = []
 class Mail:
     """A message on the list. The list only grows, and its places keep their content."""
 
-    __slots__ = ("at_s", "message", "owed", "readings", "receipt")
+    __slots__ = ("at_s", "match", "message", "owed", "readings")
 
-    def __init__(self, message: Message, at_s: float, receipt: Receipt) -> None:
+    def __init__(self, message: Message, at_s: float, match: Match) -> None:
         self.message = message
         self.at_s = at_s
-        self.receipt = receipt
+        self.match = match
+        """Whom it matched when it was accepted."""
         self.owed: list[Owed] = []
         """Its obligations, fixed when it was accepted."""
         self.readings: list[Owed] = _NONE

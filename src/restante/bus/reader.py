@@ -4,10 +4,10 @@ from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from restante.bus.message import Message
 from restante.bus.receipt import Receipt
 from restante.bus.rendering import Delivery
 from restante.bus.run import How, Run
-from restante.bus.sending import Sending
 
 if TYPE_CHECKING:
     from restante.bus.bus import MessageBus
@@ -26,7 +26,14 @@ class Reader:
 
     def send(self, to: str, text: str, *, in_reply_to: str | None = None) -> Receipt:
         """Send under this run's address. A receipt says who was matched, or why nothing was stored."""
-        return self._bus._send(Sending(self._run, self.address, "agent", to, text, in_reply_to=in_reply_to))
+        bus = self._bus
+        with bus._lock:
+            message_id, sequence = bus._ledger.next_place()
+            message = Message(message_id, sequence, self.address, "agent", to, text, in_reply_to)
+            receipt = bus._offer(message, self._run)
+        if bus._notes.on:
+            bus._notes.tell()
+        return receipt
 
     def drain(self) -> tuple[Delivery, ...]:
         """Take all new mail, each message once, in the order of sending."""

@@ -1,10 +1,10 @@
 """The answer to a send: who was matched, or why nothing was stored. It promises no reading."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
+from restante.bus.address import Match
 from restante.bus.message import Message
-from restante.bus.run import Run, RunState
+from restante.bus.run import RunState
 
 Named = tuple[tuple[str, RunState | None], ...]
 """Addresses with the state of each at the moment of the send; None where the policy does not know who is alive."""
@@ -36,10 +36,10 @@ class Receipt(NamedTuple):
         return " ".join(sentences)
 
 
-def acceptance(message: Message, reading: Sequence[Run], not_reached: Sequence[Run], *, live: bool) -> Receipt:
+def acceptance(message: Message, match: Match, *, live: bool) -> Receipt:
     """The receipt of a message that was stored. `live`: whether the policy knows who is alive."""
-    matched: Named = tuple([(run.address, run.state if live else None) for run in reading])
-    missed: Named = tuple([(run.address, run.state) for run in not_reached]) if not_reached else ()
+    matched: Named = tuple([(run.address, run.state if live else None) for run in match.reading])
+    missed: Named = tuple([(run.address, run.state) for run in match.not_reached]) if match.not_reached else ()
     return Receipt(True, None, message.message_id, matched, missed, "" if matched else _words_for_nobody(message))  # noqa: FBT003
 
 

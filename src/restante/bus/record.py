@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from restante.bus.mail import Mail
+from restante.bus.message import Message
 from restante.bus.policy import BusPolicy
 from restante.bus.report import CloseReport
 from restante.bus.run import Run
 
 
-def message_facts(mail: Mail) -> dict[str, object]:
-    """An accepted message, and whom it matched."""
-    message = mail.message
+def message_facts(message: Message) -> dict[str, object]:
+    """An accepted message."""
     return {
         "message_id": message.message_id,
         "sequence": message.sequence,
@@ -21,8 +21,6 @@ def message_facts(mail: Mail) -> dict[str, object]:
         "to": message.to,
         "text": message.text,
         "in_reply_to": message.in_reply_to,
-        "matched": [list(named) for named in mail.receipt.matched],
-        "not_reached": [list(named) for named in mail.receipt.not_reached],
     }
 
 
@@ -33,10 +31,7 @@ def record_of(
     return {
         "policy": policy.name,
         "closed": report is not None,
-        "messages": [
-            {**message_facts(mail), "at_s": mail.at_s, "fates": [fate._asdict() for fate in mail.fates()]}
-            for mail in mails
-        ],
+        "messages": [_mail_facts(mail) for mail in mails],
         "runs": [_run_facts(run, live=policy.liveness) for run in runs],
         "report": report.facts() if report else None,
         "books": books_of(mails),
@@ -48,6 +43,16 @@ def books_of(mails: Sequence[Mail]) -> dict[str, int]:
     states = Counter(owed.state for mail in mails for owed in mail.owed)
     named = {state: states[state] for state in ("accepted", "claimed", "delivered", "undelivered", "carried")}
     return {"accepted_in_all": states.total(), **named}
+
+
+def _mail_facts(mail: Mail) -> dict[str, object]:
+    return {
+        **message_facts(mail.message),
+        "at_s": mail.at_s,
+        "matched": [run.address for run in mail.match.reading],
+        "not_reached": [run.address for run in mail.match.not_reached],
+        "fates": [fate._asdict() for fate in mail.fates()],
+    }
 
 
 def _run_facts(run: Run, *, live: bool) -> dict[str, object]:

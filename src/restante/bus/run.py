@@ -12,7 +12,7 @@ class Run:
     """One line of the roster. The entry agent has one for all its runs of a turn; it exists before it opens."""
 
     __slots__ = (
-        "address", "again", "backlog_to", "claimed", "error", "holds_reader", "how", "label", "more", "number",
+        "address", "backlog_to", "claimed", "error", "holds_reader", "how", "label", "more", "number",
         "opened_at", "queue", "read", "reads", "seen_to", "sent", "sent_at_s", "tallies", "waits",
     )  # fmt: skip
 
@@ -22,9 +22,7 @@ class Run:
         self.number = number
         """The place on the roster, from 1; 0 while the entry agent has not opened."""
         self.queue: list[Owed] = []
-        """What was accepted for it and waits."""
-        self.again: list[Owed] = []
-        """What a failed call of the entry agent gave back: first in its next drain."""
+        """What waits for it, in the order of sending; of the entry agent also what a failed call gave back."""
         self.claimed: list[Owed] = []
         """What it has drained and no call has returned yet."""
         self.opened_at = 0

@@ -1,30 +1,13 @@
 """Whether a message is accepted, and for whom: the checks of a send, in the one order that gives its code."""
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from restante.bus.address import THREE_FORMS, Directory, Match, is_selector
-from restante.bus.message import EVERYONE, PERSON
+from restante.bus.message import EVERYONE, PERSON, Message
 from restante.bus.policy import BusPolicy
 from restante.bus.receipt import Receipt, refusal
 from restante.bus.roster import Line, reachable_text
 from restante.bus.run import Run
-from restante.texts import Origin
-
-
-class Sending(NamedTuple):
-    """What somebody wants to send. `run` is the run that sends; None for the person and for external senders."""
-
-    run: Run | None
-    sender: str
-    origin: Origin
-    to: str
-    text: str
-    message_id: str | None = None
-    """Of an external message, which brings its own."""
-    in_reply_to: str | None = None
-    token: str | None = None
-    reply_address: str | None = None
 
 
 class Gate:
@@ -41,31 +24,31 @@ class Gate:
         self._broadcasts = 0
         self._pairs: dict[tuple[str, str], int] = {}
 
-    def misspelled(self, sending: Sending) -> Receipt | None:
+    def misspelled(self, message: Message) -> Receipt | None:
         """A refusal if the selector has none of the three forms."""
-        if is_selector(sending.to):
+        if is_selector(message.to):
             return None
-        words = f"{sending.to!r} is no address. Write {THREE_FORMS}.{self._what_works(sending)}"
+        words = f"{message.to!r} is no address. Write {THREE_FORMS}.{self._what_works(message)}"
         return refusal("invalid_arguments", words)
 
-    def match(self, sending: Sending, matching: list[Run]) -> Match | Receipt:
+    def match(self, message: Message, sender: Run | None, matching: list[Run]) -> Match | Receipt:
         """Who would get it of those that the selector means, or a refusal."""
-        if not matching and sending.to != EVERYONE:
-            return self._matches_nobody(sending)
-        match = self._split(matching, sending.run)
-        if not match.reading and sending.to != EVERYONE:
-            return _nobody_reads(sending, match, self._roster())
-        return self._within_limits(sending, match) or match
+        if not matching and message.to != EVERYONE:
+            return self._matches_nobody(message)
+        match = self._split(matching, sender)
+        if not match.reading and message.to != EVERYONE:
+            return _nobody_reads(message, sender, match, self._roster())
+        return self._within_limits(message, match) or match
 
-    def count(self, sending: Sending, match: Match) -> None:
+    def count(self, message: Message, match: Match) -> None:
         """An accepted message of an agent counts towards the limits."""
-        if sending.origin != "agent":
+        if message.origin != "agent":
             return
-        if sending.to == EVERYONE:
+        if message.to == EVERYONE:
             self._broadcasts += 1
         elif self._policy.pair_messages is not None:
             for run in match.reading:
-                pair = _pair(sending.sender, run.address)
+                pair = _pair(message.sender, run.address)
                 self._pairs[pair] = self._pairs.get(pair, 0) + 1
 
     def _split(self, matching: list[Run], sender: Run | None) -> Match:
@@ -76,24 +59,24 @@ class Gate:
             return Match(reading, [])
         return Match(reading, [run for run in matching if not run.reads and run is not sender])
 
-    def _matches_nobody(self, sending: Sending) -> Receipt:
-        words = f"No run of this turn answers to {sending.to!r}."
-        if self._directory.label_of(sending.to) in self._known:
+    def _matches_nobody(self, message: Message) -> Receipt:
+        words = f"No run of this turn answers to {message.to!r}."
+        if self._directory.label_of(message.to) in self._known:
             words += " The name is known, and no such run of it has opened a reader."
-        elif sending.to in (PERSON, "user"):
+        elif message.to in (PERSON, "user"):
             words += " The person reads your answer and is never an addressee."
-        return refusal("not_found", words + self._what_works(sending))
+        return refusal("not_found", words + self._what_works(message))
 
-    def _what_works(self, sending: Sending) -> str:
-        near = self._directory.near(sending.to)
+    def _what_works(self, message: Message) -> str:
+        near = self._directory.near(message.to)
         hint = f" Write exactly {near!r}." if near else ""
-        return f"{hint} {reachable_text(self._roster(), sending.sender)}"
+        return f"{hint} {reachable_text(self._roster(), message.sender)}"
 
-    def _within_limits(self, sending: Sending, match: Match) -> Receipt | None:
-        if sending.origin != "agent":
+    def _within_limits(self, message: Message, match: Match) -> Receipt | None:
+        if message.origin != "agent":
             return None
         limit = self._policy.broadcasts
-        if sending.to == EVERYONE:
+        if message.to == EVERYONE:
             if limit is None or self._broadcasts < limit:
                 return None
             return refusal(
@@ -101,29 +84,29 @@ class Gate:
                 f"The limit of {limit} messages of agents to everyone is used up: this turn had {self._broadcasts}. "
                 "Write to single addresses.",
             )
-        return self._pair_refusal(sending, match)
+        return self._pair_refusal(message, match)
 
-    def _pair_refusal(self, sending: Sending, match: Match) -> Receipt | None:
+    def _pair_refusal(self, message: Message, match: Match) -> Receipt | None:
         limit = self._policy.pair_messages
         if limit is None:
             return None
         for run in match.reading:
-            count = self._pairs.get(_pair(sending.sender, run.address), 0)
+            count = self._pairs.get(_pair(message.sender, run.address), 0)
             if count >= limit:
                 return refusal(
                     "rate_limited",
-                    f"The limit of {limit} messages between {sending.sender} and {run.address} is used up: they had "
+                    f"The limit of {limit} messages between {message.sender} and {run.address} is used up: they had "
                     f"{count} in this turn, both directions counted. Nothing was sent to anybody.",
                 )
         return None
 
 
-def _nobody_reads(sending: Sending, match: Match, lines: tuple[Line, ...]) -> Receipt:
-    reachable = reachable_text(lines, sending.sender)
+def _nobody_reads(message: Message, sender: Run | None, match: Match, lines: tuple[Line, ...]) -> Receipt:
+    reachable = reachable_text(lines, message.sender)
     if not match.not_reached:
-        own = f"{sending.to!r} is your own address" if sending.run else "You are the only one there"
-        if sending.run and sending.to != sending.run.address:
-            own = f"{sending.to!r} means only yourself, {sending.run.address}"
+        own = f"{message.to!r} is your own address"
+        if sender and message.to != sender.address:
+            own = f"{message.to!r} means only yourself, {sender.address}"
         return refusal("self_send", f"{own}. {reachable}")
     finished = {run.address for run in match.not_reached}
     named = ", ".join(line.in_words() for line in lines if line.address in finished)
