@@ -20,7 +20,7 @@ from restante.running.config import Config
 from restante.running.live import Live
 from restante.running.openings import opening_of
 from restante.running.recorder import RETRY_S, Recorder
-from restante.running.replies import Replies, replies_toolset
+from restante.running.replies import Replies
 from restante.turn import Turn, TurnOptions, TurnResult, open_turn
 from restante.turn.parts import as_text
 
@@ -104,7 +104,7 @@ class Player:
             sink=self._recorder,
             observer=self._recorder,
             history=await self._history(),
-            toolsets=[replies_toolset(self._replies())] if claimed.messages else [],
+            toolsets=[self._replies()] if claimed.messages else [],
         )
 
     async def _history(self) -> list[ModelMessage]:

@@ -2,9 +2,13 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired
 
-from pydantic_ai import FunctionToolset, ToolFailed
+from pydantic import ConfigDict, TypeAdapter, with_config
+from pydantic_ai import AbstractToolset, RunContext, ToolDefinition, ToolFailed
+from pydantic_ai.toolsets import ToolsetTool
+from pydantic_core import SchemaValidator
+from typing_extensions import TypedDict, override
 
 from restante.durable import sends
 from restante.durable.callers import Caller
@@ -12,6 +16,7 @@ from restante.durable.db.database import Database
 from restante.durable.sends import SendRequest, SendRules
 from restante.errors import RestanteError
 
+NAME = "messages"
 DESCRIPTION = (
     "Send a message on the platform. `inbox_id` is the reply_address that came with a message: what you send there "
     "goes to its sender. Or name another agent as `target`. The closing text of your turn goes to nobody: only this "
@@ -19,9 +24,28 @@ DESCRIPTION = (
 )
 
 
+@with_config(ConfigDict(extra="forbid", strict=True))
+class Arguments(TypedDict):
+    """What the model says. Who sends is none of it."""
+
+    action: Literal["send"]
+    message: str
+    inbox_id: NotRequired[str | None]
+    target: NotRequired[str | None]
+    submission_id: NotRequired[str | None]
+    in_reply_to: NotRequired[str | None]
+
+
+# Made once: to make a schema for each turn would take longer than the rest of its tools.
+_ARGUMENTS = TypeAdapter(Arguments)
+_VALIDATOR = SchemaValidator(_ARGUMENTS.core_schema)
+_DEFINITION = ToolDefinition(name=NAME, description=DESCRIPTION, parameters_json_schema=_ARGUMENTS.json_schema())
+_TRIES = 1
+
+
 @dataclass(frozen=True, kw_only=True)
-class Replies:
-    """One turn's right to send: who it is, and where."""
+class Replies(AbstractToolset[Any]):
+    """One turn's right to send: who it is, and where. It holds the tool `messages` and nothing else."""
 
     database: Database
     caller: Caller
@@ -30,26 +54,25 @@ class Replies:
     before: Callable[[], Awaitable[None]]
     """Stores what happened before, so that nothing is read before what caused it."""
 
-    async def messages(  # noqa: PLR0913  # the fields of a send, each an argument that the model sees
-        self,
-        action: Literal["send"],
-        message: str,
-        *,
-        inbox_id: str | None = None,
-        target: str | None = None,
-        submission_id: str | None = None,
-        in_reply_to: str | None = None,
+    @property
+    @override
+    def id(self) -> str:
+        """One name for all turns."""
+        return "restante.messages"
+
+    @override
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        """The one tool."""
+        tool = ToolsetTool[Any](toolset=self, tool_def=_DEFINITION, max_retries=_TRIES, args_validator=_VALIDATOR)
+        return {NAME: tool}
+
+    @override
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> dict[str, object]:
         """Send under the name of the agent whose turn this is. A refusal is a result that is marked as an error."""
-        del action  # one is all there is, and the schema says so
-        send = SendRequest(
-            message=message,
-            inbox_id=inbox_id,
-            target=target,
-            submission_id=submission_id,
-            in_reply_to=in_reply_to,
-        )
-        rules = self.rules()
+        fields = {key: value for key, value in tool_args.items() if key != "action"}
+        send, rules = SendRequest(**fields), self.rules()
         try:
             sends.check_send(send, rules)
             await self.before()
@@ -57,10 +80,3 @@ class Replies:
         except RestanteError as error:
             raise ToolFailed(f"{error.code}: {error.message}") from error
         return receipt.shape()
-
-
-def replies_toolset(replies: Replies) -> FunctionToolset[Any]:
-    """The tool `messages`, for one turn. Who sends is that turn, and no argument."""
-    toolset = FunctionToolset[Any](id="restante.messages")
-    toolset.add_function(replies.messages, name="messages", description=DESCRIPTION)
-    return toolset
