@@ -78,5 +78,23 @@ def test_nothing_is_overwritten_and_then_nothing_is_written(tmp_path: Path, name
     assert (tmp_path / name).read_text() == "mine"
 
 
+def test_a_store_that_is_there_is_kept_with_its_token(tmp_path: Path) -> None:
+    restante("init", folder=tmp_path)
+    token = (tmp_path / ".restante/owner.token").read_text()
+    (tmp_path / "restante.toml").unlink()
+    (tmp_path / "team.script.toml").unlink()
+
+    assert restante("init", folder=tmp_path).code == 0
+    assert (tmp_path / ".restante/owner.token").read_text() == token
+
+
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    refused = restante("init", "file/team", folder=tmp_path)
+
+    assert (refused.code, "Name another folder." in refused.err) == (2, True)
+
+
 def test_the_file_is_toml_that_other_readers_know() -> None:
     assert list(tomllib.loads(CONFIG_TEXT)) == ["policy", "entry", "limits", "agents"]

@@ -98,6 +98,15 @@ def test_the_prompt_comes_from_standard_input_whole_and_the_turn_comes_as_json(t
     assert turn["entries"][0]["kind"] == "run_opened"
 
 
+def test_an_export_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    write_team(tmp_path, '[[assistant]]\nsay = "x"\n')
+    restante("run", "x", folder=tmp_path)
+
+    refused = restante("export", "-o", "none/chat.md", folder=tmp_path)
+
+    assert (refused.code, "none/chat.md cannot be written" in refused.err) == (5, True)
+
+
 def test_quiet_prints_the_answer_alone(tmp_path: Path) -> None:
     write_team(tmp_path, SCENE)
 

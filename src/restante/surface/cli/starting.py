@@ -36,8 +36,6 @@ def _make_folders(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         private.mkdir(mode=0o700, exist_ok=True)
         private.chmod(0o700)
-        # What is in there is nobody else's, so it does not belong into a repository either.
-        (private / ".gitignore").write_text("*\n")
     except OSError as error:
         raise InvalidArguments(f"{shown(private)} cannot be made: {error.strerror}. Name another folder.") from error
 
@@ -46,6 +44,9 @@ def _make_owner(private: Path) -> None:
     """The store, and a token for whoever sits here, so that `restante send` works without one being named."""
     from restante.running.stored import make_token  # noqa: PLC0415 - takes its time to load
 
+    # What is in there is nobody else's, so it does not belong into a repository either.
+    if not (private / ".gitignore").exists():
+        _write_new(private / ".gitignore", "*\n", 0o644)
     if not (private / TOKEN_NAME).exists():
         _write_new(private / TOKEN_NAME, run_async(make_token(private / STORE_NAME, OWNER)).token + "\n", 0o600)
 
