@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from restante.durable.cursors import store_id
 from restante.durable.db.lock import Holder, find_holder, lock_path, lock_store
 from restante.durable.db.migrate import migrations
 from restante.durable.db.sqlite import open_sqlite
@@ -29,7 +28,7 @@ async def test_a_store_is_made_once_and_keeps_its_identity(tmp_path: Path) -> No
     seen: list[str] = []
     for _ in range(2):
         async with open_store(tmp_path / "s.db") as store:
-            seen.append(await store.database.read(store_id))
+            seen.append(await store.database.read(lambda tx: tx.store_id))
 
     assert seen[0] == seen[1]
     assert (tmp_path / "s.db").stat().st_mode & 0o777 == 0o600

@@ -17,14 +17,12 @@ class Cursor:
 
 def resolve(tx: Transaction, after: int, store_id: str | None) -> Cursor:
     """Judge a cursor that a caller kept."""
-    row = tx.first("SELECT store_id, sequence FROM store")
-    assert row is not None  # noqa: S101  # the migration made the row
     reason = None
-    if store_id is not None and store_id != row["store_id"]:
+    if store_id is not None and store_id != tx.store_id:
         reason = "other_store"
-    elif after > row["sequence"]:
+    elif after > 0 and after > newest_sequence(tx):
         reason = "ahead_of_store"
-    return Cursor(after=after if reason is None else 0, store_id=row["store_id"], reset_reason=reason)
+    return Cursor(after=after if reason is None else 0, store_id=tx.store_id, reset_reason=reason)
 
 
 def newest_sequence(tx: Transaction) -> int:
@@ -32,10 +30,3 @@ def newest_sequence(tx: Transaction) -> int:
     row = tx.first("SELECT sequence FROM store")
     assert row is not None  # noqa: S101  # the migration made the row
     return row["sequence"]
-
-
-def store_id(tx: Transaction) -> str:
-    """The identity of the store, made once."""
-    row = tx.first("SELECT store_id FROM store")
-    assert row is not None  # noqa: S101  # the migration made the row
-    return row["store_id"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from restante.durable import lanes
 from restante.durable.db.database import Row, Transaction
 from restante.durable.ids import new_id
-from restante.durable.inboxes import Inbox
+from restante.durable.inboxes import Sides
 from restante.durable.states import MESSAGES, Cause, after, may
 from restante.durable.topics import inbox_topic, mail_topic
 
@@ -23,9 +23,8 @@ _ENDED = "UPDATE messages SET state = ?, reason = ?, ended_at = ? WHERE sequence
 class NewMessage:
     """What is about to be stored."""
 
-    mine: Inbox
-    """The sender's side."""
-    peer: Inbox
+    sides: Sides
+    """As the sender sees them."""
     text: str
     in_reply_to: str | None
     submission_id: str | None
@@ -56,8 +55,9 @@ class Arrived:
 
 def record(tx: Transaction, new: NewMessage, now_ms: int) -> Stored:
     """Store it, `queued` in a lane or `stored` for a reader. Whoever waits for it wakes at the commit."""
+    mine, peer = new.sides.mine, new.sides.peer
     message_id, sequence = new_id("msg"), tx.next_sequence()
-    turn_id = None if new.peer.chat_id is None else lanes.enqueue(tx, new.peer.chat_id, sequence, now_ms)
+    turn_id = None if peer.chat_id is None else lanes.enqueue(tx, peer.chat_id, sequence, now_ms)
     state = "stored" if turn_id is None else "queued"
     tx.run(
         "INSERT INTO messages (sequence, message_id, conversation_id, place, from_inbox, to_inbox, sender_id,"
@@ -65,12 +65,12 @@ def record(tx: Transaction, new: NewMessage, now_ms: int) -> Stored:
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         sequence,
         message_id,
-        new.mine.conversation_id,
+        mine.conversation_id,
         new.place,
-        new.mine.inbox_id,
-        new.peer.inbox_id,
-        new.mine.owner_id,
-        new.peer.owner_id,
+        mine.inbox_id,
+        peer.inbox_id,
+        mine.owner_id,
+        peer.owner_id,
         new.text,
         new.in_reply_to,
         new.submission_id,
@@ -80,9 +80,9 @@ def record(tx: Transaction, new: NewMessage, now_ms: int) -> Stored:
         None if turn_id is None else now_ms,
     )
     if turn_id is None:
-        tx.run("UPDATE inboxes SET stored = stored + 1 WHERE inbox_id = ?", new.peer.inbox_id)
-    tx.wake(inbox_topic(new.peer.inbox_id))
-    tx.wake(mail_topic(new.peer.owner_id))
+        tx.run("UPDATE inboxes SET stored = stored + 1 WHERE inbox_id = ?", peer.inbox_id)
+    tx.wake(inbox_topic(peer.inbox_id))
+    tx.wake(mail_topic(peer.owner_id))
     return Stored(message_id=message_id, sequence=sequence, state=state)
 
 

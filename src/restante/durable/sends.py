@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from restante.durable import conversations, inboxes, messages, recipients
 from restante.durable.agents import HostedAgent, get_agent, get_target
 from restante.durable.callers import Caller
-from restante.durable.cursors import store_id
 from restante.durable.db.database import Transaction
-from restante.durable.inboxes import Inbox
+from restante.durable.inboxes import Sides
 from restante.durable.messages import NewMessage
 from restante.durable.recipients import Recipient
 from restante.durable.times import rfc3339
@@ -128,13 +127,12 @@ def accept(tx: Transaction, caller: Caller, send: SendRequest, rules: SendRules)
     if earlier is not None:
         return _first_receipt(tx, earlier, rules)
     _check_policy(tx, caller, send, to)
-    mine = to.mine or inboxes.open_inbox(tx, caller, _hosted(to), rules.now_ms)
-    peer = to.peer or inboxes.get_peer(tx, mine)
-    recipient = recipients.recipient_of(tx, peer, to.agent, rules.now_ms)
+    sides = to.sides or inboxes.open_inbox(tx, caller, _hosted(to), rules.now_ms)
+    mine = sides.mine
+    recipient = recipients.recipient_of(tx, sides.peer, to.agent, rules.now_ms)
     room = conversations.take_place(tx, mine.conversation_id, rules.messages_per_hour, rules.now_ms)
     new = NewMessage(
-        mine=mine,
-        peer=peer,
+        sides=sides,
         text=send.message,
         in_reply_to=send.in_reply_to,
         submission_id=send.submission_id,
@@ -153,7 +151,7 @@ def accept(tx: Transaction, caller: Caller, send: SendRequest, rules: SendRules)
         submission_id=send.submission_id,
         recipient=recipient,
         remaining_in_hour=room.remaining,
-        store_id=store_id(tx),
+        store_id=tx.store_id,
     )
 
 
@@ -161,16 +159,15 @@ def accept(tx: Transaction, caller: Caller, send: SendRequest, rules: SendRules)
 class _Addressee:
     """Whom a send means."""
 
-    mine: Inbox | None
-    """The caller's side of the conversation, if it named one."""
-    peer: Inbox | None
+    sides: Sides | None
+    """The conversation, if the caller named one of its inboxes."""
     agent: HostedAgent | None
     """The agent at the other side, if it is one."""
 
     @property
     def place(self) -> str:
         """Within what a submission id counts: the addressed inbox, or the target."""
-        return self.mine.inbox_id if self.mine is not None else _hosted(self).agent_id
+        return self.sides.mine.inbox_id if self.sides is not None else _hosted(self).agent_id
 
 
 def _hosted(to: _Addressee) -> HostedAgent:
@@ -181,20 +178,20 @@ def _hosted(to: _Addressee) -> HostedAgent:
 def _addressee(tx: Transaction, caller: Caller, send: SendRequest) -> _Addressee:
     agent = None if send.target is None else get_target(tx, send.target)
     if send.inbox_id is None:
-        return _Addressee(mine=None, peer=None, agent=agent)
-    mine = inboxes.get_side(tx, caller, send.inbox_id)
-    peer = inboxes.get_peer(tx, mine)
+        return _Addressee(sides=None, agent=agent)
+    sides = inboxes.get_sides_of(tx, caller, send.inbox_id)
+    peer = sides.peer
     if agent is not None and agent.agent_id != peer.owner_id:
         raise TargetInboxMismatch(
             f"That inbox is of a conversation with {peer.name}. Name the inbox or the target, not both.",
             field="target",
         )
     at_peer = get_agent(tx, peer.owner_id) if peer.owner_kind == "agent" else None
-    return _Addressee(mine=mine, peer=peer, agent=at_peer)
+    return _Addressee(sides=sides, agent=at_peer)
 
 
 def _check_policy(tx: Transaction, caller: Caller, send: SendRequest, to: _Addressee) -> None:
-    conversation_id = None if to.mine is None else to.mine.conversation_id
+    conversation_id = None if to.sides is None else to.sides.mine.conversation_id
     if send.in_reply_to is not None and not messages.is_of_conversation(tx, send.in_reply_to, conversation_id):
         raise InvalidReference("in_reply_to is the message_id of a message of this conversation.", field="in_reply_to")
     agent = to.agent
@@ -251,9 +248,7 @@ def _first_receipt(tx: Transaction, message_id: str, rules: SendRules) -> Receip
     """The receipt of an earlier send, with what is known now."""
     row = tx.first("SELECT * FROM messages WHERE message_id = ?", message_id)
     assert row is not None  # noqa: S101  # a submission refers to it
-    mine = inboxes.find_inbox(tx, row["from_inbox"])
-    assert mine is not None  # noqa: S101  # the message refers to it
-    peer = inboxes.get_peer(tx, mine)
+    peer = inboxes.get_sides(tx, row["from_inbox"]).peer
     agent = get_agent(tx, peer.owner_id) if peer.owner_kind == "agent" else None
     return Receipt(
         message_id=message_id,
@@ -268,5 +263,5 @@ def _first_receipt(tx: Transaction, message_id: str, rules: SendRules) -> Receip
         remaining_in_hour=conversations.remaining_in_hour(
             tx, row["conversation_id"], rules.messages_per_hour, rules.now_ms
         ),
-        store_id=store_id(tx),
+        store_id=tx.store_id,
     )

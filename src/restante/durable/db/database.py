@@ -18,6 +18,11 @@ class Row(Protocol):
 class Transaction(Protocol):
     """What the rules are functions of. SQL here is the part that every engine understands, with `?` for values."""
 
+    @property
+    def store_id(self) -> str:
+        """The identity of the store, made once."""
+        ...
+
     def run(self, sql: str, *values: Value) -> int:
         """Change something; how many rows changed."""
         ...

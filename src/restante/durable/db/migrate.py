@@ -56,6 +56,11 @@ def migrate(connection: sqlite3.Connection, now_ms: int) -> None:
         raise
 
 
+def store_id_of(connection: sqlite3.Connection) -> str:
+    """The identity of a store that has been migrated."""
+    return str(connection.execute("SELECT store_id FROM store").fetchone()[0])
+
+
 def _is_sql(name: str) -> bool:
     return name.endswith(".sql")
 

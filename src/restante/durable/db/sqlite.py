@@ -13,7 +13,7 @@ from typing import cast
 from restante.durable.db.commits import Commits, Listener
 from restante.durable.db.database import Committed, Row, T, Transaction, Value
 from restante.durable.db.failures import failure_of
-from restante.durable.db.migrate import check_schema, migrate
+from restante.durable.db.migrate import check_schema, migrate, store_id_of
 
 BUSY_TIMEOUT_S = 5.0
 READERS = 4
@@ -24,8 +24,9 @@ _PRAGMAS = ("PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON", "PRAGMA tem
 class SqliteTransaction:
     """A transaction of a SQLite connection; `Transaction` says what each method promises."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, store_id: str) -> None:
         self._connection = connection
+        self.store_id = store_id
         self._topics: set[str] = set()
         self._newest: int | None = None
 
@@ -58,8 +59,10 @@ class SqliteTransaction:
 class SqliteDatabase:
     """A `Database` on one SQLite file."""
 
-    def __init__(self, commits: Commits, readers: Sequence[sqlite3.Connection]) -> None:
-        self._commits = commits
+    def __init__(self, connections: Sequence[sqlite3.Connection], listener: Listener) -> None:
+        writer, *readers = connections
+        self._store_id = store_id_of(writer)
+        self._commits = Commits(writer, self._begin, listener)
         self._readers: SimpleQueue[sqlite3.Connection] = SimpleQueue()
         for connection in readers:
             self._readers.put(connection)
@@ -78,12 +81,15 @@ class SqliteDatabase:
         while not self._readers.empty():
             self._readers.get().close()
 
+    def _begin(self, connection: sqlite3.Connection) -> SqliteTransaction:
+        return SqliteTransaction(connection, self._store_id)
+
     def _ask(self, question: Callable[[Transaction], T]) -> T:
         connection = self._readers.get()
         try:
             connection.execute("BEGIN")
             try:
-                return question(SqliteTransaction(connection))
+                return question(self._begin(connection))
             finally:
                 connection.rollback()
         except sqlite3.Error as error:
@@ -101,7 +107,7 @@ async def open_sqlite(
     Raises `StoreUnavailable`; the file is then as it was.
     """
     connections = await asyncio.to_thread(_open_all, path, now_ms, busy_timeout_s)
-    database = SqliteDatabase(Commits(connections[0], SqliteTransaction, listener), connections[1:])
+    database = SqliteDatabase(connections, listener)
     try:
         yield database
     finally:
