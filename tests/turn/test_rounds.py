@@ -34,6 +34,7 @@ def lands_in_last_permitted(call: int, rounds: int) -> bool:
     return (call + 1) % (rounds - 1) == 0
 
 
+@pytest.mark.rows("T173")
 async def test_a_run_that_loops_makes_its_rounds_and_one_call_without_tools() -> None:
     assert await rounds_of(Stage(CLASSIC), lambda _reader, _call: None, 10) == 10
 
@@ -127,7 +128,7 @@ async def test_a_backlog_at_the_first_drain_moves_nothing() -> None:
 
 
 @both
-@pytest.mark.rows("T158")
+@pytest.mark.rows("T158", "T160")
 async def test_mail_during_the_only_call_is_carried_by_the_wrap_up(policy: BusPolicy) -> None:
     stage = Stage(policy)
     worker = agent(says("hi", seconds=DURING), says("hi, bye"), sleep=stage.writes("late"))
@@ -141,6 +142,7 @@ async def test_mail_during_the_only_call_is_carried_by_the_wrap_up(policy: BusPo
 
 
 @both
+@pytest.mark.rows("T160")
 async def test_without_mail_the_answer_of_the_last_permitted_call_stands(policy: BusPolicy) -> None:
     stage = Stage(policy)
 
@@ -203,6 +205,7 @@ async def test_without_an_earlier_answer_a_wrap_up_that_gives_none_is_an_error(
     assert reasons == (["model_call_failed"] if ending.error else [])
 
 
+@pytest.mark.rows("T160")
 async def test_in_the_wrap_up_a_structured_agent_can_ask_for_nothing_but_its_output() -> None:
     class Count(BaseModel):
         number: int

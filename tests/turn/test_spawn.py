@@ -24,6 +24,7 @@ def spawning(*steps: Step, agents: dict[str, Agent[None, object]]) -> Agent[None
 
 
 @both
+@pytest.mark.rows("T285")
 async def test_a_worker_gets_its_task_from_its_spawner_and_its_answer_is_the_result(policy: BusPolicy) -> None:
     researcher = agent(says("It is 42."))
 
@@ -37,6 +38,7 @@ async def test_a_worker_gets_its_task_from_its_spawner_and_its_answer_is_the_res
     assert last_parts(model_of(researcher).prompts[0]) == ["find out"]
 
 
+@pytest.mark.rows("T154")
 async def test_a_broadcast_before_the_spawn_follows_the_task_in_the_first_prompt_by_default() -> None:
     researcher = agent(says("ok"))
     steps = (calls(call("send_message", to="everyone", text="check the cache first")), calls(SPAWNS), says("ok"))
@@ -48,6 +50,18 @@ async def test_a_broadcast_before_the_spawn_follows_the_task_in_the_first_prompt
         "[message from assistant, sent before you started] check the cache first",
     ]
     assert origins_of(model_of(researcher).prompts[0]) == ["agent", "agent"]
+
+
+@pytest.mark.rows("T155")
+async def test_under_classic_a_broadcast_before_the_spawn_is_the_prompt_of_the_second_call() -> None:
+    researcher = agent(calls(call("list_agents")), says("ok"))
+    steps = (calls(call("send_message", to="everyone", text="check the cache first")), calls(SPAWNS), *[says("ok")] * 3)
+
+    await play(agent(*steps), options=TurnOptions(agents={"researcher": researcher}, policy=BusPolicy.classic()))
+
+    first, second = model_of(researcher).prompts
+    assert last_parts(first) == ["find out"]
+    assert last_parts(second)[1:] == ["[message from assistant, sent before you started] check the cache first"]
 
 
 async def test_workers_of_one_round_run_at_the_same_time_in_the_order_of_the_requests() -> None:
@@ -77,6 +91,7 @@ async def test_the_parent_waits_meanwhile_and_reads_nothing() -> None:
 
 
 @both
+@pytest.mark.rows("T223")
 async def test_an_error_of_a_worker_is_a_result_and_the_parent_goes_on(policy: BusPolicy) -> None:
     options = TurnOptions(agents={"researcher": agent(fails("no more disk"))}, policy=policy)
 
@@ -89,6 +104,7 @@ async def test_an_error_of_a_worker_is_a_result_and_the_parent_goes_on(policy: B
 
 
 @both
+@pytest.mark.rows("T224")
 async def test_an_unknown_agent_is_a_result_that_lists_those_who_may_be_spawned(policy: BusPolicy) -> None:
     options = TurnOptions(agents={"researcher": agent(says("ok")), "coder": agent(says("ok"))}, policy=policy)
 
@@ -101,6 +117,7 @@ async def test_an_unknown_agent_is_a_result_that_lists_those_who_may_be_spawned(
 
 
 @both
+@pytest.mark.rows("T225")
 async def test_an_answer_of_a_wrap_up_says_that_it_may_be_incomplete(policy: BusPolicy) -> None:
     researcher = agent(calls(call("list_agents")), says("half of it"))
     options = TurnOptions(agents={"researcher": researcher}, rounds={"researcher": 1}, policy=policy)
@@ -148,11 +165,20 @@ async def test_no_more_runs_than_the_policy_allows_are_live_at_once() -> None:
 
 
 async def test_a_spawn_whose_reader_cannot_open_is_a_result() -> None:
-    options = TurnOptions(agents={"Assistant": agent(says("ok"))})
+    spawns = calls(call("spawn", agent="Assistant", task="x"))
 
-    played = await play(agent(calls(call("spawn", agent="Assistant", task="x")), says("ok")), options=options)
+    played = await play(spawning(spawns, says("ok"), agents={"Assistant": Agent(ScriptedModel(says("ok")))}))
 
     assert played.entries.results("spawn")[0].startswith(f"{BadLabel.code}: ")
+    assert [facts["label"] for facts in played.entries.of("run_opened")] == ["assistant"]
+
+
+async def test_a_known_agent_that_has_not_been_spawned_is_refused_as_such() -> None:
+    writes = calls(call("send_message", to="researcher", text="hello"))
+
+    played = await play(agent(writes, says("ok")), options=TurnOptions(agents={"researcher": agent(says("ok"))}))
+
+    assert "no such run of it has opened" in played.entries.results("send_message")[0]
 
 
 @both

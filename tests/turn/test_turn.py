@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel
 from pydantic_ai import Agent
 
-from restante.bus import BusPolicy, Message, MessageBus
+from restante.bus import BusPolicy, JournalEntry, Message, MessageBus, Receipt
 from restante.errors import BadLabel, InvalidArguments, TurnStopped
 from restante.testing import FakeClock, ScriptedModel, call, calls, fails, says
 from restante.testing.scripted import ScriptedFailure
@@ -92,6 +92,7 @@ async def test_a_turn_needs_a_message_and_a_good_label() -> None:
 
 
 @both
+@pytest.mark.rows("T354")
 async def test_running_a_turn_and_opening_one_give_the_same(policy: BusPolicy) -> None:
     def options() -> TurnOptions:
         bus = MessageBus(policy, clock=lambda: 0.0)
@@ -108,16 +109,31 @@ async def test_running_a_turn_and_opening_one_give_the_same(policy: BusPolicy) -
     assert collected.record == awaited.record
 
 
-async def test_what_the_person_says_during_a_round_is_in_the_next_prompt() -> None:
+@pytest.mark.rows("T355")
+@both
+async def test_what_the_person_says_is_read_at_the_next_boundary_then_carried_then_refused(policy: BusPolicy) -> None:
+    entries = Entries()
+    receipts: list[Receipt] = []
+
+    def sink(entry: JournalEntry) -> None:
+        entries.append(entry)
+        if entry.kind == "run_closed":
+            receipts.append(turn.say("after the last drain"))
+
     slow = Slow(calls(call("list_agents"), seconds=60), says("ok"))
-
-    async with opened(slow.agent) as turn:
+    async with opened(slow.agent, TurnOptions(policy=policy, sink=sink)) as turn:
+        receipts.append(turn.say("before the first call"))
         await slow.clock.settle()
-        receipt = turn.say("quickly")
+        receipts.append(turn.say("during a round"))
         await slow.clock.advance(60)
+        result = await turn.result()
+        receipts.append(turn.say("after the end"))
 
-    assert receipt.accepted
-    assert last_parts(model_of(slow.agent).prompts[1])[1:] == ["quickly"]
+    assert [receipt.code for receipt in receipts] == [None, None, None, "turn_closed"]
+    assert last_parts(model_of(slow.agent).prompts[-1])[-1] == "during a round"
+    assert [facts["text"] for facts in entries.of("delivery")] == ["before the first call", "during a round"]
+    assert {facts["origin"] for facts in entries.of("message")} == {"person"}
+    assert [words.text for words in result.report.next_turn] == ["after the last drain"]
 
 
 async def test_words_before_the_first_call_are_in_it() -> None:
@@ -129,24 +145,8 @@ async def test_words_before_the_first_call_are_in_it() -> None:
     assert last_parts(model_of(played).prompts[0]) == ["go", "and in short"]
 
 
-async def test_words_after_the_last_drain_become_the_next_turn_and_after_the_end_they_are_refused() -> None:
-    entries = Entries()
-
-    def sink(entry: Any) -> None:
-        entries.append(entry)
-        if entry.kind == "run_closed":
-            receipts.append(turn.say("too late?"))
-
-    receipts: list[Any] = []
-    async with opened(agent(says("ok")), TurnOptions(sink=sink)) as turn:
-        result = await turn.result()
-
-    assert [receipt.accepted for receipt in receipts] == [True]
-    assert [words.text for words in result.report.next_turn] == ["too late?"]
-    assert turn.say("hello?").code == "turn_closed"
-
-
 @both
+@pytest.mark.rows("T356")
 async def test_a_stop_during_a_model_call_settles_everything_as_stopped(policy: BusPolicy) -> None:
     slow = Slow(says("never", seconds=60))
     entries = Entries()
@@ -169,6 +169,7 @@ async def test_a_stop_during_a_model_call_settles_everything_as_stopped(policy: 
 
 
 @both
+@pytest.mark.rows("T356")
 async def test_a_stop_during_tools_leaves_no_request_without_a_result(policy: BusPolicy) -> None:
     clock = FakeClock()
     researcher = agent(says("never", seconds=60), sleep=clock.sleep)

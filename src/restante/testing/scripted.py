@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
@@ -32,8 +33,13 @@ class ScriptedFailure(RuntimeError):
     """The failure that a script asks for."""
 
 
+REPLY_ADDRESS = "{reply_address}"
+"""Stands in an argument for the reply address of the newest platform message in the prompt."""
+_REPLY_ADDRESS = re.compile(r"^It came from outside.*; reply_address: (\S+)\.$", re.MULTILINE)
+
+
 class Call(NamedTuple):
-    """One call of a tool."""
+    """One call of a tool. An argument may hold `{reply_address}`."""
 
     tool: str
     args: Mapping[str, object]
@@ -177,7 +183,17 @@ def _named(step: Step, messages: Sequence[ModelMessage]) -> Iterator[tuple[str, 
     """The calls of a step, with ids that no other call of this history has and that are the same each time."""
     earlier = sum(isinstance(message, ModelResponse) for message in messages)
     for index, (tool, args) in enumerate(step.calls, start=1):
-        yield tool, dict(args), f"call-{earlier + 1}-{index}"
+        filled = {name: _filled(value, messages) for name, value in args.items()}
+        yield tool, filled, f"call-{earlier + 1}-{index}"
+
+
+def _filled(value: object, messages: Sequence[ModelMessage]) -> object:
+    if not isinstance(value, str) or REPLY_ADDRESS not in value:
+        return value
+    found = _REPLY_ADDRESS.findall(prompt_of(messages))
+    if not found:
+        raise ScriptedFailure(f"No message in the prompt has a reply address to put for {REPLY_ADDRESS}.")
+    return value.replace(REPLY_ADDRESS, found[-1])
 
 
 def _pieces(text: str) -> Iterator[str]:

@@ -95,7 +95,8 @@ class Turn:
         self._options = options
         self._runs = Runs(rounds=options.rounds)
         self._journal = options.journal or Journal(options.sink)
-        self.bus = options.bus or MessageBus(options.policy, sink=self._journal)
+        known = {options.label, *options.agents}
+        self.bus = options.bus or MessageBus(options.policy, labels=known, sink=self._journal)
         self._reader = self.bus.open_entry(options.label)
         self._messages = tuple(options.history)
         self._output: object = None
