@@ -17,10 +17,10 @@ def grammar_of(tools: Sequence[Tool], *, must_call: bool) -> str:
     """The grammar of an answer. The first token decides between call and text, where both may be."""
     if not tools:
         return f"root ::= {_LINE}"
-    rules = str(library.json_schema_to_gbnf(json.dumps({"anyOf": [_call(tool) for tool in tools]})))
+    rules = "\n" + str(library.json_schema_to_gbnf(json.dumps({"anyOf": [_call(tool) for tool in tools]})))
     # One way to write each call, and it is the one that the model reads in the dialogue.
-    rules = rules.replace('space ::= " "?', 'space ::= ""')
-    return rules if must_call else rules.replace("root ::=", f"root ::= {_LINE} |")
+    rules = rules.replace('\nspace ::= " "?', '\nspace ::= ""')
+    return rules if must_call else rules.replace("\nroot ::=", f"\nroot ::= {_LINE} |")
 
 
 def _call(tool: Tool) -> dict[str, Any]:
