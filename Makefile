@@ -4,7 +4,7 @@ export UV_PROJECT_ENVIRONMENT = .venv
 UV = .uv/bin/uv
 RUN = .venv/bin
 
-.PHONY: install run test check bench
+.PHONY: install run test check bench contract
 
 install: .venv/.ready
 
@@ -27,3 +27,6 @@ check: install
 
 bench: install
 	$(RUN)/restante-bench
+
+contract: install
+	$(RUN)/python -m tests.contract_page

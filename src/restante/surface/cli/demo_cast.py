@@ -1,19 +1,15 @@
 """The agents of the demo: scripted models, with everything else as it is in earnest."""
 
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
-from typing import Any
 
 from pydantic_ai import Agent
-from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models import Model
-from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from restante.bus.policy import BusPolicy
 from restante.running.agents import Hosted
 from restante.running.config import AgentConfig, Config
-from restante.testing.scripted import ScriptedModel, call, calls, prompt_of, says
+from restante.testing.scripted import REPLY_ADDRESS, ScriptedModel, call, calls, says
 from restante.turn import messaging_tools
 
 Sleep = Callable[[float], Awaitable[None]]
@@ -21,8 +17,6 @@ Sleep = Callable[[float], Awaitable[None]]
 ENTRY = "assistant"
 CLERK = "clerk"
 RESEARCHER = "researcher"
-
-_REPLY_ADDRESS = re.compile(r"reply_address: (inbox-[0-9a-f]{32})")
 
 
 def cast_of(sleep: Sleep) -> Mapping[str, Hosted]:
@@ -79,22 +73,8 @@ def _researchers(sleep: Sleep) -> Model:
 
 def _clerk(sleep: Sleep) -> Model:
     """Answers by the message tool, at the address that came with the message; what it says at last goes nowhere."""
-
-    async def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-        del info
-        await sleep(0.8)
-        if any(isinstance(message, ModelResponse) for message in messages):
-            return ModelResponse(parts=[TextPart("Done.")])
-        found = _REPLY_ADDRESS.search(prompt_of(messages))
-        reply_address = found[1] if found else ""
-        args: dict[str, Any] = {
-            "action": "send",
-            "inbox_id": reply_address,
-            "message": "Parcel 17 is in Lisbon.",
-        }
-        return ModelResponse(parts=[ToolCallPart("messages", args)])
-
-    return FunctionModel(answer, model_name="scripted")
+    answer = call("messages", action="send", inbox_id=REPLY_ADDRESS, message="Parcel 17 is in Lisbon.")
+    return ScriptedModel(calls(answer, seconds=0.8), says("Answered."), sleep=sleep)
 
 
 def _agent(model: Model) -> Agent:

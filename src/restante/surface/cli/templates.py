@@ -66,8 +66,19 @@ tools.available = ["messaging"]
 SCRIPT_TEXT = """\
 # What the team of restante.toml says while it has no model. For each agent a list of steps: each a `say`, or a
 # `call` of a tool (several in one list run together), optionally with `when`, a text that the prompt must contain,
-# and `seconds`, how long the model seems to think. Delete this file once your agents have a model.
+# and `seconds`, how long the model seems to think. An argument may hold {reply_address}: that of the newest message
+# of the platform in the prompt. Delete this file once your agents have a model.
 
+# To whoever writes by `restante send` or over HTTP:
+[[assistant]]
+when = "reply_address"
+seconds = 0.5
+call = { tool = "messages", args = { action = "send", inbox_id = "{reply_address}", message = "I read it." } }
+[[assistant]]
+when = "reply_address"
+say = "Answered."
+
+# To `restante run`:
 [[assistant]]
 seconds = 0.5
 call = [

@@ -128,4 +128,4 @@ def _settings(platform: Platform) -> uvicorn.Config:
 
 
 def _settings_of_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    return uvicorn.Config("", loop="auto").get_loop_factory()
+    return uvicorn.Config("", loop="auto", log_config=None).get_loop_factory()
