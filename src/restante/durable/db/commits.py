@@ -16,6 +16,7 @@ Listener = Callable[[Committed], None]
 
 
 class _Tells(Transaction, Protocol):
+    def finish(self) -> None: ...
     def committed(self) -> Committed: ...
 
 
@@ -90,6 +91,7 @@ class Commits:
         try:
             tx = self._begin(self._connection)
             settled = [_Settled(job, job.change(tx), None) for job in batch]
+            tx.finish()
             self._connection.execute("COMMIT")
         except Exception as error:  # noqa: BLE001  # a change is the caller's code; what it raises is its answer
             self._connection.rollback()

@@ -43,13 +43,21 @@ class SqliteTransaction:
         return self._connection.execute(sql, values).fetchall()
 
     def next_sequence(self, count: int = 1) -> int:
-        row = self.first("UPDATE store SET sequence = sequence + ? RETURNING sequence", count)
-        assert row is not None  # noqa: S101  # the migration made the row
-        self._newest = int(row["sequence"])
+        # Nobody else writes while this transaction is open, so it counts here and stores the sum once.
+        if self._newest is None:
+            row = self.first("SELECT sequence FROM store")
+            assert row is not None  # noqa: S101  # the migration made the row
+            self._newest = int(row["sequence"])
+        self._newest += count
         return self._newest
 
     def wake(self, topic: str) -> None:
         self._topics.add(topic)
+
+    def finish(self) -> None:
+        """Store what the whole transaction has counted. It comes right before the commit."""
+        if self._newest is not None:
+            self.run("UPDATE store SET sequence = ?", self._newest)
 
     def committed(self) -> Committed:
         """What there is to tell, once this has been committed."""
