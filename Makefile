@@ -4,7 +4,7 @@ export UV_PROJECT_ENVIRONMENT = .venv
 UV = .uv/bin/uv
 RUN = .venv/bin
 
-.PHONY: install run test check bench contract
+.PHONY: install run test check docs bench contract
 
 install: .venv/.ready
 
@@ -20,10 +20,13 @@ run: install
 test: install
 	$(RUN)/pytest
 
-check: install
+check: install docs
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
 	$(RUN)/pyright
+
+docs: install
+	$(RUN)/zensical build --strict
 
 bench: install
 	$(RUN)/restante-bench
