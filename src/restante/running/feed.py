@@ -22,7 +22,10 @@ class Feed:
         self._waiters = waiters
 
     async def watch(self, chat_id: str, after: int) -> AsyncGenerator[JournalEntry]:
-        """Every entry after a sequence, once and in order; ends when no turn runs or waits. Raises `NotFound`."""
+        """Every entry after a sequence, once and in order; ends when no turn runs or waits.
+
+        Ends, too, when the process is to stop. Raises `NotFound`.
+        """
         await self._database.read(lambda tx: chats.get_chat(tx, chat_id))
         with self._waiters.park([chat_topic(chat_id)]) as bell:
             while True:
@@ -30,10 +33,11 @@ class Feed:
                 for entry in entries:
                     yield JournalEntry(*entry.entry)
                     after = entry.sequence
-                if idle and not entries:
+                if entries:
+                    continue
+                if idle or self._waiters.released:
                     return
-                if not entries:
-                    await bell.wait()
+                await bell.wait()
 
 
 def _news(tx: Transaction, chat_id: str, after: int) -> tuple[list[StoredEntry], bool]:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
@@ -70,7 +71,8 @@ class Player:
             ending = self._ending_of(result)
             history = _written(result.messages) if self._turn.words and result.outcome == "answered" else None
         except asyncio.CancelledError:
-            await self._recorder.flush()
+            with suppress(StoreUnavailable):
+                await self._recorder.flush()
             raise
         except Exception as error:
             logger.exception("Turn %s could not be run.", self._turn.turn_id)

@@ -1,21 +1,17 @@
 """What a command does with a store by itself, without running anything: read a chat, make a token."""
 
 import asyncio
-import sqlite3
 import time
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import TypeVar
 
 from restante.durable import principals, turns
 from restante.durable.db.database import Committed, Transaction
-from restante.durable.db.failures import failure_of
 from restante.durable.db.lock import find_holder, lock_store
-from restante.durable.db.migrate import check_schema, migrations
-from restante.durable.db.sqlite import BUSY_TIMEOUT_S, SqliteTransaction, open_sqlite
+from restante.durable.db.sqlite import open_sqlite, write_beside
 from restante.durable.principals import NewToken
-from restante.errors import NotFound, StoreUnavailable
+from restante.errors import NotFound
 from restante.running.transcript import Transcript, read_transcript
 
 T = TypeVar("T")
@@ -57,18 +53,7 @@ def _beside(store: Path, change: Callable[[Transaction], T]) -> T:
 
     Reading is always safe. A token is a row that the holder looks for when it is used, so it need not be told.
     """
-    try:
-        with closing(sqlite3.connect(store, timeout=BUSY_TIMEOUT_S, isolation_level=None)) as connection:
-            if check_schema(connection) != migrations()[-1][0]:
-                raise StoreUnavailable("The store is in use by another version of restante.", field="schema")
-            connection.row_factory = sqlite3.Row
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("BEGIN IMMEDIATE")
-            done = change(SqliteTransaction(connection))
-            connection.execute("COMMIT")
-            return done
-    except sqlite3.Error as error:
-        raise failure_of(error) from error
+    return write_beside(store, change)
 
 
 def _check_there(store: Path) -> None:

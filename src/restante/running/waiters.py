@@ -37,7 +37,8 @@ class Waiters:
         self._group = group
         self._clock = clock
         self._bells: defaultdict[str, set[Bell]] = defaultdict(set)
-        self._released = False
+        self.released = False
+        """Nobody is to wait any more."""
         self.newest = 0
         """The highest sequence that was signalled."""
 
@@ -56,7 +57,7 @@ class Waiters:
 
     def release(self) -> None:
         """From now on nobody waits: whoever does is answered with what there is."""
-        self._released = True
+        self.released = True
         self.ring_all()
 
     @property
@@ -88,7 +89,7 @@ class Waiters:
             timer = self._group.create_task(self._end(bell, seconds))
             try:
                 found = await read()
-                while not (enough(found) or bell.over or self._released):
+                while not (enough(found) or bell.over or self.released):
                     await bell.wait()
                     found = await read()
                 return found

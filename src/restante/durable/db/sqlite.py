@@ -5,7 +5,7 @@ import os
 import sqlite3
 from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from queue import SimpleQueue
 from typing import cast
@@ -13,7 +13,8 @@ from typing import cast
 from restante.durable.db.commits import Commits, Listener
 from restante.durable.db.database import Committed, Row, T, Transaction, Value
 from restante.durable.db.failures import failure_of
-from restante.durable.db.migrate import check_schema, migrate, store_id_of
+from restante.durable.db.migrate import check_schema, migrate, migrations, store_id_of
+from restante.errors import StoreUnavailable
 
 BUSY_TIMEOUT_S = 5.0
 READERS = 4
@@ -120,6 +121,25 @@ async def open_sqlite(
         yield database
     finally:
         database.close()
+
+
+def write_beside(path: Path, change: Callable[[Transaction], T], busy_timeout_s: float = BUSY_TIMEOUT_S) -> T:
+    """Make one change while another process holds the store; what it returned. Nobody is woken. It may wait.
+
+    Raises `StoreUnavailable`, also where the store has another schema than ours.
+    """
+    try:
+        with closing(_connect(path, busy_timeout_s)) as connection:
+            if check_schema(connection) != migrations()[-1][0]:
+                raise StoreUnavailable("The store is in use by another version of restante.", field="schema")
+            connection.execute("BEGIN IMMEDIATE")
+            tx = SqliteTransaction(connection, store_id_of(connection))
+            done = change(tx)
+            tx.finish()
+            connection.execute("COMMIT")
+            return done
+    except sqlite3.Error as error:
+        raise failure_of(error) from error
 
 
 def _open_all(path: Path, now_ms: int, busy_timeout_s: float) -> list[sqlite3.Connection]:
