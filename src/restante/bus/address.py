@@ -76,7 +76,12 @@ def is_selector(text: str) -> bool:
     label, hash_sign, ordinal = text.partition("#")
     if not hash_sign:
         return is_name(label) or folded(label) in _LIKE_NAMES
-    return is_name(label) and ordinal.isascii() and ordinal.isdigit() and not ordinal.startswith("0")
+    return is_name(label) and is_ordinal(ordinal)
+
+
+def is_ordinal(text: str) -> bool:
+    """Whether a text is what stands after the `#` of an address: a number from 1, in decimal digits."""
+    return text.isascii() and text.isdigit() and not text.startswith("0")
 
 
 _LIKE_NAMES = frozenset({"everyone", "user", "person", "system", "bus"})
