@@ -1,5 +1,6 @@
 """The file: what is refused at the start, and what stays as it was."""
 
+import asyncio
 import json
 import sqlite3
 import subprocess
@@ -10,7 +11,7 @@ import pytest
 
 from restante.durable.db.lock import Holder, find_holder, lock_path, lock_store
 from restante.durable.db.migrate import migrations
-from restante.durable.db.sqlite import open_sqlite
+from restante.durable.db.sqlite import open_sqlite, write_beside
 from restante.errors import StoreUnavailable
 from tests.durable.stores import NOON_MS, open_store
 
@@ -136,3 +137,12 @@ def test_a_lock_file_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 
     with pytest.raises(StoreUnavailable), lock_store(tmp_path / "s.db"):
         pass
+
+
+async def test_one_change_can_be_made_beside_whoever_holds_the_store(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    async with open_store(path) as store:
+        beside = await asyncio.to_thread(write_beside, path, lambda tx: tx.next_sequence())
+        after = await store.database.write(lambda tx: tx.next_sequence())
+
+    assert (beside, after) == (1, 2)

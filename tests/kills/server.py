@@ -1,8 +1,8 @@
 """Servers to kill: `python -m tests.kills.server STORE PORT RUNS`.
 
 It loads everything once. For each line that it reads it starts a server in a process of its own, which says its
-process id when it serves; when that process has ended, it says `ended` and reads on. The agents echo what they get, and
-write each text into the file RUNS before they do, so that a second run of the same message shows.
+process id when it serves; when that process has ended, it says `ended` and how, and reads on. The agents echo what they
+get, and write each text into the file RUNS before they do, so that a second run of the same message shows.
 """
 
 import os
@@ -64,8 +64,8 @@ def main(*arguments: str) -> None:
         if process == 0:
             _serve(*arguments)
             return
-        os.waitpid(process, 0)
-        _tell("ended")
+        _, status = os.waitpid(process, 0)
+        _tell(f"ended {os.waitstatus_to_exitcode(status)}")
 
 
 if __name__ == "__main__":

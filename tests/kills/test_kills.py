@@ -72,7 +72,7 @@ class Servers:
 
     def end(self, how: signal.Signals) -> None:
         os.kill(self._serving, how)
-        assert self._told() == "ended"
+        assert self._told() == f"ended {-how if how is signal.SIGKILL else 0}"
 
     def _told(self) -> str:
         assert self._starter.stdout is not None

@@ -32,8 +32,9 @@ async def echo(prompt: str) -> list[str]:
 class Gate:
     """Holds every model call until it is opened, and tells how many wait."""
 
-    def __init__(self) -> None:
+    def __init__(self, *replies: str) -> None:
         self._open = asyncio.Event()
+        self._replies = replies
         self.waiting = 0
         self.passed: list[str] = []
 
@@ -45,7 +46,7 @@ class Gate:
         await self._open.wait()
         self.waiting -= 1
         self.passed.append(prompt)
-        return []
+        return list(self._replies)
 
 
 async def _nothing() -> None:

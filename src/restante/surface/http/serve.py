@@ -1,6 +1,7 @@
 """Serving a platform over HTTP: in a process of its own, or for the length of a block."""
 
 import asyncio
+import signal
 import socket
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -43,12 +44,16 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
-        """Signals are ours only where the process is."""
+        """Signals are ours only where the process is. None is raised again: the platform still has to close."""
         if not self._signals:
             yield
             return
-        with super().capture_signals():
+        before = {each: signal.signal(each, self.handle_exit) for each in (signal.SIGINT, signal.SIGTERM)}
+        try:
             yield
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
 
 
 def listen(host: str = LOOPBACK, port: int = 0) -> socket.socket:
