@@ -1,31 +1,14 @@
 """Many threads on one bus: one list, one fate each, and no run that ends with mail it could read."""
 
 import random
-import threading
-from collections.abc import Callable
 from functools import partial
 
 import pytest
 
 from restante import BusPolicy, MessageBus, Reader, Receipt
+from tests.bus.threads import together
 
 SENDERS = 16
-
-
-def together(acts: list[Callable[[], None]]) -> None:
-    """Run the acts in a thread each, all released at once."""
-    barrier = threading.Barrier(len(acts))
-
-    def run(act: Callable[[], None]) -> None:
-        barrier.wait(timeout=10)
-        act()
-
-    threads = [threading.Thread(target=run, args=(act,)) for act in acts]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=30)
-    assert not any(thread.is_alive() for thread in threads)
 
 
 def read_to_the_end(reader: Reader, way: str) -> set[str]:
