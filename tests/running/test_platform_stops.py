@@ -51,7 +51,7 @@ async def test_a_watcher_ends_when_the_process_is_to_stop(tmp_path: Path) -> Non
         await until(lambda: gate.waiting and platform.waiting)
         platform.prepare_to_stop()
 
-        assert "run_opened" in await watching
+        assert "run_closed" not in await watching
 
 
 async def _watched(entries: AsyncIterator[JournalEntry]) -> list[str]:
