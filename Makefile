@@ -4,7 +4,7 @@ export UV_PROJECT_ENVIRONMENT = .venv
 UV = .uv/bin/uv
 RUN = .venv/bin
 
-.PHONY: install run test check docs bench contract
+.PHONY: install run test check docs bench contract real-model
 
 install: .venv/.ready
 
@@ -33,3 +33,12 @@ bench: install
 
 contract: install
 	$(RUN)/python -m tests.contract_page
+
+# A small real model, in an environment of its own: compiled from source, once, in 5 to 10 minutes.
+real-model: install .real-model/.ready
+	$(RUN)/pytest -s tests/real_model
+
+.real-model/.ready: tests/real_model/requirements.txt
+	$(UV) venv --quiet --clear --python $(PYTHON) .real-model
+	CMAKE_ARGS="-DGGML_OPENMP=OFF" $(UV) pip install --python .real-model -r tests/real_model/requirements.txt
+	touch $@
