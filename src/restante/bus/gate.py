@@ -6,7 +6,7 @@ from restante.bus.address import THREE_FORMS, Directory, Match, is_selector
 from restante.bus.message import EVERYONE, PERSON, Message
 from restante.bus.policy import BusPolicy
 from restante.bus.receipt import Receipt, refusal
-from restante.bus.roster import Line, reachable_text
+from restante.bus.roster import Line, roster_for_refusal
 from restante.bus.run import Run
 
 
@@ -70,7 +70,7 @@ class Gate:
     def _what_works(self, message: Message) -> str:
         near = self._directory.near(message.to)
         hint = f" Write exactly {near!r}." if near else ""
-        return f"{hint} {reachable_text(self._roster(), message.sender)}"
+        return f"{hint} {roster_for_refusal(self._roster(), message.sender)}"
 
     def _within_limits(self, message: Message, match: Match) -> Receipt | None:
         if message.origin != "agent":
@@ -102,15 +102,15 @@ class Gate:
 
 
 def _nobody_reads(message: Message, sender: Run | None, match: Match, lines: tuple[Line, ...]) -> Receipt:
-    reachable = reachable_text(lines, message.sender)
+    roster = roster_for_refusal(lines, message.sender)
     if not match.not_reached:
         own = f"{message.to!r} is your own address"
         if sender and message.to != sender.address:
             own = f"{message.to!r} means only yourself, {sender.address}"
-        return refusal("self_send", f"{own}. {reachable}")
+        return refusal("self_send", f"{own}. {roster}")
     finished = {run.address for run in match.not_reached}
     named = ", ".join(line.in_words() for line in lines if line.address in finished)
-    return refusal("recipient_finished", f"No further round will come of {named}. Nothing was stored. {reachable}")
+    return refusal("recipient_finished", f"No further round will come of {named}. Nothing was stored. {roster}")
 
 
 def _pair(one: str, other: str) -> tuple[str, str]:

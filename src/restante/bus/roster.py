@@ -41,25 +41,37 @@ def line_of(run: Run, *, now_s: float, live: bool) -> Line:
 
 def roster_text(lines: Iterable[Line], you: str | None = None) -> str:
     """The roster as a model reads it: a line for each address, then one for everyone. `you` marks the caller's own."""
-    shown, hidden = _most_useful(tuple(lines))
-    knows = any(line.state is not None for line in shown)
-    meaning = "all of the above that still read, except you" if knows else "every one of the above at once"
+    lines = tuple(lines)
+    shown, hidden = _most_useful(lines)
     return "\n".join(
         [
             *(f"- {line.in_words()}{' (you)' if line.address == you else ''}" for line in shown),
             *([f"- and {hidden} more that have finished"] if hidden else []),
-            f"- {EVERYONE}: {meaning}.",
+            f"- {EVERYONE}: {_meaning_of_everyone(lines, you)}.",
         ]
     )
 
 
-def reachable_text(lines: Iterable[Line], you: str | None = None) -> str:
-    """One sentence that names the addresses that would have worked, or says that there are none."""
-    shown, hidden = _most_useful(tuple(line for line in lines if line.reads and line.address != you))
-    if not shown:
-        return f"Nobody else is reading now; '{EVERYONE}' reaches runs that open later in this turn."
-    names = ", ".join(line.in_words() for line in shown)
-    return f"You can write to: {names}{f' and {hidden} more' if hidden else ''}, or '{EVERYONE}'."
+def roster_for_refusal(lines: Iterable[Line], you: str | None = None) -> str:
+    """The roster after a sentence that says whether any address on it would have worked."""
+    lines = tuple(lines)
+    lead = "You can write to those that read" if _reached_by(lines, you) else "Nobody else is reading now"
+    return f"{lead}:\n{roster_text(lines, you)}"
+
+
+def _meaning_of_everyone(lines: tuple[Line, ...], you: str | None) -> str:
+    reached = _reached_by(lines, you)
+    if not reached:
+        return "nobody else is reading now; runs that open later in this turn will get it"
+    if reached[0].state is None:
+        return "every one of the above at once"
+    excepted = any(line.address == you for line in lines)
+    return f"all of the above that still read{', except you' if excepted else ''}"
+
+
+def _reached_by(lines: tuple[Line, ...], you: str | None) -> list[Line]:
+    """Whom the caller can write to. Where the bus does not know who is alive, that is everyone, the caller included."""
+    return [line for line in lines if line.state is None or (line.reads and line.address != you)]
 
 
 def _most_useful(lines: tuple[Line, ...]) -> tuple[tuple[Line, ...], int]:
