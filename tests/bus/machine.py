@@ -156,14 +156,13 @@ class BusMachine(RuleBasedStateMachine):
         named = [address for address, _ in receipt.matched]
         obliged = [fate.address for fate in self.bus.fates(receipt.message_id or "") if fate.obliged]
         to_entry = sender == "person" and (to == "everyone" or "assistant" in named)
+        entry = "assistant" if any(line.address == "assistant" for line in self.bus.roster()) else None
         if self.live and to_entry and to == "everyone":
-            entry = "assistant" if any(line.address == "assistant" for line in self.bus.roster()) else ""
             assert set(obliged) == {*named, entry}
         elif self.live:
             assert obliged == (named or [None])
         else:
-            assert len(obliged) == 1
-            assert bool(obliged[0] is not None) == to_entry
+            assert obliged == [entry if to_entry else None]
 
     # What holds after every step
 

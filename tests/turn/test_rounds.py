@@ -65,7 +65,7 @@ async def test_by_default_agents_mail_moves_the_base_a_few_times(extensions: int
             stage.friend.send("worker", "on")
 
     assert await rounds_of(stage, act, 10) == made
-    moves = [facts["call"] for facts in stage.entries.of("move") if facts["moved"]]
+    moves = [facts["call"] for facts in stage.entries.of("move")]
     assert len(moves) == extensions
     assert only_last or moves == list(range(1, extensions + 1))
 
@@ -113,7 +113,7 @@ async def test_a_move_sets_the_base_to_the_call_whose_prompt_holds_the_mail(poli
 
     made = await rounds_of(stage, lambda _, call: stage.friend.send("worker", "on") if call == 3 else None, 10)
 
-    assert stage.entries.of("move") == [{"call": 4, "origins": ["agent"], "moved": True}]
+    assert stage.entries.of("move") == [{"call": 4, "origins": ["agent"]}]
     assert made == 14
 
 
@@ -245,7 +245,10 @@ async def test_when_no_move_is_left_mail_is_delivered_and_the_record_says_so() -
 
     await rounds_of(stage, lambda _, call: stage.friend.send("worker", "on") if call < 4 else None, 10)
 
-    assert [facts["moved"] for facts in stage.entries.of("move")] == [True, True, True, False]
+    assert [facts["call"] for facts in stage.entries.of("move")] == [1, 2, 3]
+    assert stage.entries.of("no_move") == [{"call": 4, "origins": ["agent"]}]
+    (run,) = [run for run in stage.bus.record()["runs"] if run["address"] == "worker#1"]
+    assert (run["moves"], run["no_moves"]) == (3, 1)
     assert len(stage.entries.of("delivery", "worker#1")) == 4
 
 

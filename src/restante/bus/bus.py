@@ -226,7 +226,7 @@ class MessageBus:
         with self._lock:
             if self._report is None:
                 self._ledger.settle_all(stopped=stopped)
-                self._report = report_of(self._ledger.mails, now_s=self._notes.now_s(), limit=self.policy.report_limit)
+                self._report = report_of(self._ledger.mails, self.policy, now_s=self._notes.now_s())
                 for run in self._directory.runs:
                     self._end_with_turn(run, stopped=stopped)
                 self._note("bus_closed", None, {"stopped": stopped, **self._report.facts()})

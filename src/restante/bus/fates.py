@@ -66,7 +66,16 @@ class Owed:
         """Move along the table. A final state never changes."""
         self.state = AFTER[self.state, cause]
 
+    @property
+    def address(self) -> str | None:
+        """Whose it is. None: of whoever reads it first, or of the entry agent, which has not opened."""
+        return (self.run.address or None) if self.run else None
+
+    def place(self) -> int:
+        """The place of its run in the order of opening, as a key to sort by."""
+        return self.run.number if self.run else 0
+
     def fate(self) -> Fate:
         """The state now. A reason shows only once it is final."""
         reason = self.reason if self.state == "undelivered" else None
-        return Fate(self.run.address if self.run else None, self.state, reason, self.call, self.obliged)
+        return Fate(self.address, self.state, reason, self.call, self.obliged)

@@ -102,7 +102,6 @@ class Ledger:
         if not queue:
             return ()
         run.queue = []
-        run.read += len(queue)
         return tuple([self._claim(owed, run) for owed in queue])
 
     def waiting(self, run: Run) -> Iterator[Owed]:
@@ -147,6 +146,7 @@ class Ledger:
                 run.claimed.append(owed)
                 continue
             self._deliver(owed, call)
+            run.read += 1
             if not owed.obliged and (shared := owed.mail.shared) and shared.state not in FINAL:
                 self._deliver(shared, call)
 
@@ -246,7 +246,7 @@ class Ledger:
 
     def _note_fate(self, owed: Owed) -> None:
         if self._notes.on:
-            self._notes.add("fate", owed.run.address if owed.run else None, fate_facts(owed))
+            self._notes.add("fate", owed.address, fate_facts(owed))
 
     def _is_word_to_entry(self, owed: Owed) -> bool:
         return owed.run is self._entry and owed.obliged and owed.mail.message.origin == "person"

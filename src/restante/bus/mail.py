@@ -3,7 +3,6 @@
 from restante.bus.address import Match
 from restante.bus.fates import FINAL, Fate, Owed
 from restante.bus.message import Message
-from restante.bus.run import Run
 
 _NONE: list[Owed] = []
 """Stands for the readings of mail that has none: most has none."""
@@ -57,5 +56,5 @@ class Mail:
 
     def readers(self) -> tuple[str, ...]:
         """The addresses of the runs that did read it, in the order of opening."""
-        read = [owed.run for owed in (*self.owed, *self.readings) if owed.run and owed.state == "delivered"]
-        return tuple(run.address for run in sorted(read, key=Run.place))
+        read = sorted((owed for owed in (*self.owed, *self.readings) if owed.state == "delivered"), key=Owed.place)
+        return tuple(owed.address for owed in read if owed.address)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from restante.bus.fates import IN_WORDS, Owed, Reason
 from restante.bus.mail import Mail
 from restante.bus.message import Message
+from restante.bus.policy import BusPolicy
 
 SENTENCES = 20
 """How many unmet messages the sentence to the person gives; the report holds every one."""
@@ -17,7 +18,7 @@ class Unmet(NamedTuple):
     sender: str
     to: str
     address: str | None
-    """Who did not read it; None where anybody could have."""
+    """Who did not read it; None where anybody could have, and where the policy names nobody."""
     reason: Reason
     text: str
     """At most the policy's `report_limit` code points of it."""
@@ -63,24 +64,25 @@ class CloseReport(NamedTuple):
         return "\n".join([*shown, *([f"Undelivered: {others:,} more, all in the report."] if others else [])])
 
 
-def report_of(mails: Sequence[Mail], *, now_s: float, limit: int) -> CloseReport:
+def report_of(mails: Sequence[Mail], policy: BusPolicy, *, now_s: float) -> CloseReport:
     """The report on a list whose obligations are all settled. Words that run again are not also reported."""
     unmet = [
-        _unmet(owed, owed.reason, now_s=now_s, limit=limit)
+        _unmet(owed, owed.reason, policy, now_s=now_s)
         for mail in mails
         if not mail.carried
-        for owed in mail.owed
+        for owed in sorted(mail.owed, key=Owed.place)
         if owed.state == "undelivered" and owed.reason is not None
     ]
     return CloseReport(tuple(unmet), tuple(mail.message for mail in mails if mail.carried))
 
 
-def _unmet(owed: Owed, reason: Reason, *, now_s: float, limit: int) -> Unmet:
+def _unmet(owed: Owed, reason: Reason, policy: BusPolicy, *, now_s: float) -> Unmet:
     message = owed.mail.message
+    limit = policy.report_limit
     return Unmet(
         sender=message.sender,
         to=message.to,
-        address=owed.run.address if owed.run else None,
+        address=None if policy.one_reader_meets else owed.address,
         reason=reason,
         text=message.text[:limit],
         missing=max(0, len(message.text) - limit),

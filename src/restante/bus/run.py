@@ -43,6 +43,7 @@ class Run:
         self.sent = 0
         self.sent_at_s: float | None = None
         self.read = 0
+        """How many messages calls of it have carried and returned."""
         self.tallies: dict[str, int] = {}
         """How often each kind was noted of it, such as `round`."""
 
@@ -52,7 +53,3 @@ class Run:
         if self.holds_reader:
             return "waiting" if self.waits else "running"
         return "waiting" if self.more or not self.number else "finished"
-
-    def place(self) -> int:
-        """Its place in the order of opening, as a key to sort by."""
-        return self.number

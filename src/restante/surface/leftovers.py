@@ -31,6 +31,7 @@ class Leftovers:
     def __init__(self, turn: TurnRecord) -> None:
         self._interrupted = turn.state == "interrupted"
         self._messages = [entry for entry in turn.entries if entry.kind == "message"]
+        self._knows_who_lives = all(state is not None for entry in self._messages for _, state in _matched(entry))
         self._opened = [entry.address for entry in turn.entries if entry.kind == "run_opened"]
         self._closed_s = turn.entries[-1].at_s if turn.entries else 0.0
         self._fates: dict[str, list[Fate]] = {}
@@ -62,12 +63,12 @@ class Leftovers:
 
     def _unmet(self, message: JournalEntry) -> list[Fate]:
         unmet = [fate for fate in self._settled(message) if fate["state"] == "undelivered"]
-        return unmet + (self._cut_off(message) if self._interrupted else [])
+        unmet += self._cut_off(message) if self._interrupted else []
+        return sorted(unmet, key=lambda fate: self._opened.index(fate["address"]) if fate["address"] else -1)
 
     def _cut_off(self, message: JournalEntry) -> list[Fate]:
         """What the message was still owed to when the process died."""
-        matched: Any = message.facts["matched"]
-        known = [address for address, state in matched if state is not None]
+        known = [address for address, state in _matched(message) if state is not None]
         met = {fate["address"] for fate in self._settled(message)}
         # Where the policy does not know who is alive, a message is owed once, to whoever reads it.
         owed = known or ([None] if not met else [])
@@ -82,7 +83,7 @@ class Leftovers:
         line = Unmet(
             sender=str(message.facts["sender"]),
             to=str(message.facts["to"]),
-            address=fate["address"],
+            address=fate["address"] if self._knows_who_lives else None,
             reason=fate["reason"],
             text=_TEXT,
             missing=0,
@@ -91,3 +92,9 @@ class Leftovers:
         ).line()
         before, after = line.split(_TEXT)
         return Leftover(before.rstrip(), str(message.facts["text"]), after)
+
+
+def _matched(message: JournalEntry) -> list[tuple[str, str | None]]:
+    """Whom a message matched, with the state of each; None where the policy does not know who is alive."""
+    matched: Any = message.facts["matched"]
+    return matched

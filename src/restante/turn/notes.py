@@ -46,8 +46,8 @@ class Notes:
         self._note("wrap_up")
 
     def move(self, budget: Budget, origins: Sequence[Origin], *, moved: bool) -> None:
-        """Mail of these origins goes into the next call; whether it moved the base."""
-        self._note("move", call=budget.calls, origins=list(origins), moved=moved)
+        """Mail of these origins goes into the next call, and moved the base, or would have if a move were left."""
+        self._note("move" if moved else "no_move", call=budget.calls, origins=list(origins))
 
     def response(self, response: ModelResponse) -> None:
         """What the model answered: its text, and the tools that it asks for."""
