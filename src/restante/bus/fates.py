@@ -45,6 +45,11 @@ class Fate(NamedTuple):
     obliged: bool
     """False: a run read it that was not obliged to."""
 
+    def in_words(self) -> str:
+        """Who, what has become of it, and where it is known why not."""
+        why = f" ({IN_WORDS[self.reason]})" if self.reason else ""
+        return f"{self.address or 'whoever reads it first'}: {self.state}{why}"
+
 
 class Owed:
     """One accepted message for one run, or for whoever reads it first (`run` is None), and its state.

@@ -4,6 +4,7 @@ from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from restante.bus.fates import Fate
 from restante.bus.message import Message
 from restante.bus.receipt import Receipt
 from restante.bus.rendering import Delivery
@@ -89,6 +90,12 @@ class Reader:
             self._close(how, error, more=more)
         if self._bus._notes.on:
             self._bus._notes.tell()
+
+    def sends(self) -> tuple[tuple[Message, tuple[Fate, ...]], ...]:
+        """What this run has sent, in that order, each with what has become of it so far. Nothing changes."""
+        with self._bus._lock:
+            mails = self._bus._ledger.mails
+            return tuple((mail.message, mail.fates()) for mail in mails if mail.message.sender == self.address)
 
     def has_mail(self) -> bool:
         """Whether a drain would give something now. A peek; nothing changes."""

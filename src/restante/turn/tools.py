@@ -4,6 +4,8 @@ from typing import Any
 
 from pydantic_ai import FunctionToolset, RunContext, ToolFailed
 
+from restante.bus.message import Message
+from restante.bus.reader import Reader
 from restante.bus.roster import roster_text
 from restante.turn.mailbox import Mailbox, mailbox_of
 
@@ -18,7 +20,14 @@ SEND_MESSAGE = (
     "(`researcher#1`), a name (`researcher`) for all agents of that name, or `everyone`. The result says for whom it "
     f"was accepted, or why not and what would have worked. {_PROMISES}"
 )
-LIST_AGENTS = f"List the agents that have started in this turn, each by its address. {_PROMISES}"
+LIST_AGENTS = (
+    "List the agents that have started in this turn, each by its address, and what has become of your own messages. "
+    f"{_PROMISES}"
+)
+SHOWN_SENDS = 20
+"""How many of its own messages a run is told of, the newest."""
+SHOWN_CHARACTERS = 40
+"""How much of each: enough to tell which it is."""
 
 
 def messaging_tools() -> FunctionToolset[Any]:
@@ -38,9 +47,25 @@ async def send_message(ctx: RunContext[Any], to: str, text: str) -> str:
 
 
 async def list_agents(ctx: RunContext[Any]) -> str:
-    """One line for each address in the order of opening, the caller's own with `(you)`."""
+    """One line for each address in the order of opening, the caller's own with `(you)`; then its own messages."""
     mailbox = _mailbox(ctx)
-    return roster_text(mailbox.bus.roster(), mailbox.reader.address)
+    reader = mailbox.reader
+    return "\n".join([roster_text(mailbox.bus.roster(), reader.address), *_sends_in_words(reader)])
+
+
+def _sends_in_words(reader: Reader) -> list[str]:
+    sends = reader.sends()
+    shown = sends[-SHOWN_SENDS:]
+    return [
+        *(["What has become of your messages:"] if shown else []),
+        *([f"({len(sends) - len(shown)} earlier ones are not shown)"] if len(sends) > len(shown) else []),
+        *(f"* {_beginning(message)}: {'; '.join(fate.in_words() for fate in fates)}" for message, fates in shown),
+    ]
+
+
+def _beginning(message: Message) -> str:
+    text = message.text
+    return f"{text[:SHOWN_CHARACTERS]!r}{'...' if len(text) > SHOWN_CHARACTERS else ''} to {message.to}"
 
 
 def _mailbox(ctx: RunContext[Any]) -> Mailbox:
