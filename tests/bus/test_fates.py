@@ -1,0 +1,133 @@
+"""What becomes of a message: accepted, claimed, and then one of three things that nothing changes any more."""
+
+import pytest
+
+from restante import BusPolicy, CloseReport, Fate, MessageBus
+from restante.bus.run import How
+from tests.bus.policies import both
+
+
+def obligation(bus: MessageBus, message_id: str = "m1") -> Fate:
+    """The only obligation of a message."""
+    (fate,) = [fate for fate in bus.fates(message_id) if fate.obliged]
+    return fate
+
+
+def reasons(report: CloseReport) -> list[tuple[str, str]]:
+    """The texts of the unmet messages, and why each was not read."""
+    return [(unmet.text, unmet.reason) for unmet in report.unmet]
+
+
+@both
+@pytest.mark.rows("T110")
+def test_a_message_is_accepted_then_claimed_then_delivered(policy: BusPolicy) -> None:
+    bus = MessageBus(policy)
+    worker = bus.open("coder")
+    bus.open("researcher").send("coder", "hello")
+    seen = [obligation(bus)]
+
+    worker.drain()
+    seen.append(obligation(bus))
+    worker.returned(call=3)
+    seen.append(obligation(bus))
+
+    assert [fate.state for fate in seen] == ["accepted", "claimed", "delivered"]
+    assert [fate.call for fate in seen] == [None, None, 3]
+    assert bus.close() == ((), ())
+
+
+@both
+@pytest.mark.rows("T111")
+def test_a_message_whose_call_failed_for_good_is_reported_with_that_reason(policy: BusPolicy) -> None:
+    bus = MessageBus(policy)
+    worker = bus.open("coder")
+    bus.open("researcher").send("coder", "hello")
+    worker.drain()
+    worker.failed(call=0)
+    worker.close("error", error="boom")
+
+    report = bus.close()
+
+    assert reasons(report) == [("hello", "model_call_failed")]
+    assert (obligation(bus).state, obligation(bus).reason) == ("undelivered", "model_call_failed")
+
+
+@both
+@pytest.mark.rows("T371")
+def test_a_message_that_was_in_no_request_is_not_delivered(policy: BusPolicy) -> None:
+    bus = MessageBus(policy)
+    worker, writer = bus.open("coder"), bus.open("researcher")
+    writer.send("coder", "kept")
+    writer.send("coder", "removed")
+    worker.drain()
+    worker.returned(["m1"], call=0)
+    between = obligation(bus, "m2").state
+    worker.close("answered")
+
+    report = bus.close()
+
+    assert between == "claimed"
+    assert reasons(report) == [("removed", "run_ended_first")]
+    assert obligation(bus, "m1").state == "delivered"
+
+
+@both
+@pytest.mark.rows("T115")
+def test_a_message_that_nobody_ever_tried_to_read_was_never_drained(policy: BusPolicy) -> None:
+    bus = MessageBus(policy)
+    bus.open("coder")
+    bus.open("researcher").send("coder", "hello")
+
+    assert reasons(bus.close()) == [("hello", "never_drained")]
+    assert (obligation(bus).state, obligation(bus).reason) == ("undelivered", "never_drained")
+
+
+@both
+@pytest.mark.rows("T116")
+def test_a_stop_settles_what_waits_and_what_is_claimed(policy: BusPolicy) -> None:
+    bus = MessageBus(policy)
+    worker, writer = bus.open("coder"), bus.open("researcher")
+    writer.send("coder", "claimed")
+    worker.drain()
+    writer.send("coder", "waiting")
+    before = [obligation(bus, message_id).state for message_id in ("m1", "m2")]
+
+    report = bus.close(stopped=True)
+
+    assert before == ["claimed", "accepted"]
+    assert reasons(report) == [("claimed", "stopped"), ("waiting", "stopped")]
+    assert {obligation(bus, message_id).state for message_id in ("m1", "m2")} == {"undelivered"}
+
+
+@both
+@pytest.mark.rows("T119")
+def test_what_was_taken_decides_and_not_where_the_cursors_stand(policy: BusPolicy) -> None:
+    bus = MessageBus(policy)
+    assistant = bus.open_entry("assistant")
+    assistant.send("everyone", "alone")
+    assistant.drain()
+    bus.send_external("desk", "claimed", message_id="x-1", to="assistant")
+    assistant.drain()
+    assert assistant.drain() == ()
+    assistant.failed()
+    assistant.close("error")
+
+    assert [text for text, _ in reasons(bus.close())] == ["alone", "claimed"]
+    assert obligation(bus, "x-1").reason == "model_call_failed"
+
+
+@pytest.mark.rows("T103")
+@pytest.mark.parametrize("how", ["error", "cancelled"])
+def test_a_worker_that_ends_badly_leaves_its_mail_unread(how: How) -> None:
+    bus = MessageBus()
+    worker, writer = bus.open("coder"), bus.open("researcher")
+    for to in ("coder#1", "coder", "everyone"):
+        assert writer.send(to, f"to {to}").accepted
+
+    worker.close(how, error="ValueError: no")
+
+    assert [(line.state, line.how, line.reads) for line in bus.roster() if line.address == "coder#1"] == [
+        ("finished", how, False)
+    ]
+    settled = [obligation(bus, message_id) for message_id in ("m1", "m2", "m3")]
+    assert settled == [Fate("coder#1", "undelivered", "run_ended_first", call=None, obliged=True)] * 3
