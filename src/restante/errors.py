@@ -156,6 +156,12 @@ class BadLabel(RestanteError):
     code = "invalid_name"
 
 
+class BadAgentName(BadConfig, BadLabel):
+    """The name of an agent in `restante.toml` may not be used, or is taken."""
+
+    code = "invalid_name"
+
+
 class TextBlank(RestanteError):
     """The text is empty or only white space."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from restante.bus.policy import BusPolicy
-from restante.errors import BadLabel, BadPolicy
+from restante.errors import BadAgentName, BadLabel, BadPolicy
 from restante.names import check_name, folded
 from restante.running.toml_table import Range, Source, Table, nearest
 from restante.running.toolsets import find_toolsets
@@ -300,10 +300,11 @@ def _check_names(table: Table) -> None:
         try:
             check_name(name)
         except BadLabel as error:
-            table.refuse(name, f"Agent {name!r}: {error}")
+            table.refuse(name, f"Agent {name!r}: {error}", BadAgentName)
         earlier = by_folded.setdefault(folded(name), name)
         if earlier != name:
-            table.refuse(name, f"Agents {earlier!r} and {name!r} differ in letter case alone. Rename one of them.")
+            words = f"Agents {earlier!r} and {name!r} differ in letter case alone. Rename one of them."
+            table.refuse(name, words, BadAgentName)
 
 
 def _check_delegation(table: Table, agents: Mapping[str, AgentConfig]) -> None:

@@ -42,9 +42,9 @@ class Table:
         """What people call this table."""
         return f"[{'.'.join(self._path)}]" if self._path else "the top of the file"
 
-    def refuse(self, key: str | None, message: str) -> NoReturn:
-        """Raise `BadConfig` for `key` of this table, or for the table itself."""
-        self._source.refuse((*self._path, key) if key is not None else self._path, message)
+    def refuse(self, key: str | None, message: str, kind: type[BadConfig] = BadConfig) -> NoReturn:
+        """Raise `BadConfig`, or that kind of it, for `key` of this table, or for the table itself."""
+        self._source.refuse((*self._path, key) if key is not None else self._path, message, kind)
 
     def only(self, known: Collection[str], hints: Mapping[str, str] | None = None) -> None:
         """Refuse the first key that is not known, naming the nearest one. `hints` has sentences for some of them."""
@@ -135,12 +135,12 @@ class Source:
         except tomllib.TOMLDecodeError as error:
             raise BadConfig(f"{self._path} is not TOML: {error}.", field=str(self._path)) from None
 
-    def refuse(self, path: KeyPath, message: str) -> NoReturn:
-        """Raise `BadConfig` with the line of `path`, or of the nearest table around it."""
+    def refuse(self, path: KeyPath, message: str, kind: type[BadConfig] = BadConfig) -> NoReturn:
+        """Raise `BadConfig`, or that kind of it, with the line of `path`, or of the nearest table around it."""
         lines = lines_of(self._text)
         held = next((path[:end] for end in range(len(path), 0, -1) if path[:end] in lines), None)
         where = f"{self._path}:{lines[held]}" if held else str(self._path)
-        raise BadConfig(f"{where}: {message}", field=".".join(path) or None)
+        raise kind(f"{where}: {message}", field=".".join(path) or None)
 
 
 def nearest(name: str, known: Collection[str]) -> str:
