@@ -4,7 +4,7 @@ export UV_PROJECT_ENVIRONMENT = .venv
 UV = .uv/bin/uv
 RUN = .venv/bin
 
-.PHONY: install run test check docs bench contract real-model
+.PHONY: install run test check torture docs bench contract real-model
 
 install: .venv/.ready
 
@@ -19,6 +19,14 @@ run: install
 
 test: install
 	$(RUN)/pytest
+
+# The same tests, for as long as it takes: 100,000 steps and more of every schedule, a million bodies, 200 kills.
+torture: export RESTANTE_SCHEDULES = 3500
+torture: export RESTANTE_STORMS = 400
+torture: export RESTANTE_BODIES = 1000000
+torture: export RESTANTE_KILLS = 200
+torture: install
+	$(RUN)/pytest --timeout 7200 tests/bus tests/kills
 
 check: install docs
 	$(RUN)/ruff check .

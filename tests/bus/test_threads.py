@@ -1,5 +1,6 @@
 """Many threads on one bus: one list, one fate each, and no run that ends with mail it could read."""
 
+import os
 import random
 from functools import partial
 
@@ -9,6 +10,7 @@ from restante import BusPolicy, MessageBus, Reader, Receipt
 from tests.bus.threads import together
 
 SENDERS = 16
+STORMS = int(os.environ.get("RESTANTE_STORMS", "50"))
 
 
 def read_to_the_end(reader: Reader, way: str) -> set[str]:
@@ -53,7 +55,7 @@ def race_a_last_drain(chance: random.Random) -> None:
 @pytest.mark.rows("T001")
 @pytest.mark.parametrize("policy", [BusPolicy(), BusPolicy.classic()], ids=lambda policy: policy.name)
 def test_the_books_balance_under_sixteen_threads(policy: BusPolicy) -> None:
-    for seed in range(50):
+    for seed in range(STORMS):
         bus = MessageBus(policy)
         bus.open_entry("assistant")
         accepted: list[str] = []
