@@ -18,10 +18,9 @@ def refuse(*_: object) -> NoReturn:
     raise AssertionError("the bus used a clock of the system, or started a thread")
 
 
-for name in ("time", "monotonic", "perf_counter", "sleep", "time_ns", "monotonic_ns", "perf_counter_ns"):
-    setattr(time, name, refuse)
-_thread.start_new_thread = refuse
-threading.Thread.start = refuse
+CLOCKS = ("time", "monotonic", "perf_counter", "sleep", "time_ns", "monotonic_ns", "perf_counter_ns")
+for owner, name in (*((time, clock) for clock in CLOCKS), (_thread, "start_new_thread"), (threading.Thread, "start")):
+    setattr(owner, name, refuse)
 for name in ("logging", "asyncio", "socket"):
     sys.modules[name] = None  # type: ignore[assignment]  # which makes importing it an error
 before = set(sys.modules)
