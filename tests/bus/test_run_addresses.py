@@ -199,3 +199,21 @@ async def test_the_next_turn_of_the_same_agents_starts_on_an_empty_roster(policy
     assert listed(played.entries.results("list_agents")[0]) == ["assistant", "everyone"]
     assert [facts["address"] for facts in played.entries.of("spawn")] == ["researcher#1"]
     assert [facts["message_id"] for facts in played.entries.of("message")] == ["m1"]
+
+
+@pytest.mark.rows("T043")
+async def test_a_run_works_while_its_model_and_its_tools_do_and_waits_while_its_worker_does() -> None:
+    bus = MessageBus()
+    seen: list[str | None] = []
+
+    def look() -> None:
+        seen.append(bus.roster()[0].state)
+
+    thinks = meanwhile(look)
+    assistant = agent(calls(call("look"), seconds=DURING), calls(SPAWNS), says("ok", seconds=DURING), sleep=thinks)
+    assistant.tool_plain(look)
+    researcher = agent(says("ok", seconds=DURING), sleep=thinks)
+
+    await play(assistant, options=TurnOptions(agents={"researcher": researcher}, bus=bus))
+
+    assert seen == ["running", "running", "waiting", "running"]

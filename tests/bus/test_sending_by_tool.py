@@ -11,7 +11,7 @@ from restante.testing import ScriptedModel, call, calls, says
 from restante.turn import TurnOptions, messaging_tools
 from tests.bus.policies import both
 from tests.bus.scenes import a_worker_dies_with_mail
-from tests.bus.seen import the_list
+from tests.bus.seen import listed, the_list
 from tests.turn.playing import DURING, Stage, agent, meanwhile, play
 
 pytestmark = pytest.mark.anyio
@@ -165,3 +165,41 @@ async def test_a_run_without_a_mailbox_of_its_own_never_sends_under_the_name_of_
 
     assert [text.split(":")[0] for text in told_to_inner] == ["no_address"]
     assert the_list(stage.bus) == []
+
+
+@both
+@pytest.mark.rows("T087")
+@pytest.mark.parametrize(("to", "text"), [("everyone", "\0"), ("everyone", " "), ("a b", "hello"), ("nobody", "hello")])
+async def test_that_a_run_has_no_address_comes_before_whatever_else_is_wrong(
+    policy: BusPolicy, to: str, text: str
+) -> None:
+    stage = Stage(policy)
+    deaf = Agent(sends(to, text), toolsets=[messaging_tools()])
+
+    result = await deaf.run("go")
+
+    (answer,) = [part for message in result.all_messages() for part in message.parts if part.part_kind == "tool-return"]
+    assert str(answer.content).startswith("no_address: ")
+    assert answer.outcome == "failed"
+    assert the_list(stage.bus) == []
+
+
+@both
+@pytest.mark.rows("T076", "B54")
+async def test_a_made_up_address_is_answered_with_the_roster_and_the_run_goes_on(policy: BusPolicy) -> None:
+    stage = Stage(policy)
+    stage.bus.open("researcher")
+    blind = messaging_tools().filtered(lambda _, tool: tool.name == "send_message")
+    model = ScriptedModel(
+        calls(call("send_message", to="researcher#7", text="hello")),
+        calls(call("send_message", to="researcher#1", text="hello")),
+        says("sent"),
+    )
+
+    result = await stage.run(Agent(model, toolsets=[blind]))
+
+    first, second = stage.entries.of("tool_result")
+    assert (first["outcome"], first["text"].partition(":")[0]) == ("error", "not_found")
+    assert listed(first["text"]) == ["friend#1", "researcher#1", "worker#1", "everyone"]
+    assert (second["outcome"], result.output) == ("ok", "sent")
+    assert [entry["to"] for entry in the_list(stage.bus)] == ["researcher#1"]
