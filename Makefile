@@ -42,11 +42,11 @@ bench: install
 contract: install
 	$(RUN)/python -m tests.contract_page
 
-# A small real model, in an environment of its own: compiled from source, once, in 5 to 10 minutes.
+# One turn with a small real model; tests/real_model/README.md says what it is and how long it takes.
 real-model: install .real-model/.ready
 	$(RUN)/pytest -s tests/real_model
 
-.real-model/.ready: tests/real_model/requirements.txt
+.real-model/.ready: tests/real_model/requirements.txt | install
 	$(UV) venv --quiet --clear --python $(PYTHON) .real-model
 	CMAKE_ARGS="-DGGML_OPENMP=OFF" $(UV) pip install --python .real-model -r tests/real_model/requirements.txt
 	touch $@
