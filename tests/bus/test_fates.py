@@ -131,3 +131,55 @@ def test_a_worker_that_ends_badly_leaves_its_mail_unread(how: How) -> None:
     ]
     settled = [obligation(bus, message_id) for message_id in ("m1", "m2", "m3")]
     assert settled == [Fate("coder#1", "undelivered", "run_ended_first", call=None, obliged=True)] * 3
+
+
+@both
+@pytest.mark.parametrize("sender", ["an agent", "the person"])
+def test_what_is_claimed_when_the_bus_closes_ended_first_or_is_carried(policy: BusPolicy, sender: str) -> None:
+    bus = MessageBus(policy)
+    assistant, writer = bus.open_entry("assistant"), bus.open("researcher")
+    if sender == "an agent":
+        writer.send("assistant", "hello")
+    else:
+        bus.send_person("hello", to="assistant")
+    assistant.drain()
+
+    report = bus.close()
+
+    if sender == "an agent":
+        assert (reasons(report), report.next_turn) == ([("hello", "run_ended_first")], ())
+    else:
+        assert (report.unmet, [words.text for words in report.next_turn]) == ((), ["hello"])
+
+
+@both
+@pytest.mark.parametrize("fails", [True, False])
+def test_mail_of_agents_comes_again_where_a_further_entry_run_was_announced(policy: BusPolicy, fails: bool) -> None:
+    bus = MessageBus(policy)
+    first, writer = bus.open_entry("assistant"), bus.open("researcher")
+    writer.send("assistant", "hello")
+    first.drain()
+    if fails:
+        first.failed()
+    first.close("error", more=True)
+    between = obligation(bus).state
+
+    second = bus.open_entry("assistant")
+
+    assert between == "accepted"
+    assert [(one.message.text, one.redelivered) for one in second.drain()] == [("hello", True)]
+    second.returned()
+    assert bus.close() == ((), ())
+
+
+def test_by_default_mail_of_agents_is_given_up_where_no_further_entry_run_was_announced() -> None:
+    bus = MessageBus()
+    first, writer = bus.open_entry("assistant"), bus.open("researcher")
+    writer.send("assistant", "hello")
+    first.drain()
+    first.failed()
+    first.close("error")
+
+    assert (obligation(bus).state, obligation(bus).reason) == ("undelivered", "model_call_failed")
+    assert bus.open_entry("assistant").drain() == ()
+    assert reasons(bus.close()) == [("hello", "model_call_failed")]
