@@ -109,11 +109,17 @@ async def test_a_busy_turn_really_has_parts_of_every_origin_in_one_drain_and_in_
     assert sum(len(origins) > 1 for origins in prompts) > 2
 
 
+MOVES = [(BusPolicy(agent_extensions=2), [1, 2]), (BusPolicy.classic(), [1, 2, 3, 4, 5])]
+
+
 @anyio
 @pytest.mark.rows("T350")
 @pytest.mark.parametrize("from_outside", [True, False])
-async def test_by_default_mail_from_outside_moves_the_base_as_often_as_that_of_agents(from_outside: bool) -> None:
-    stage = Stage(BusPolicy(agent_extensions=2))
+@pytest.mark.parametrize(("policy", "moves"), MOVES, ids=["default", "classic"])
+async def test_mail_from_outside_moves_the_base_as_often_as_that_of_agents(
+    policy: BusPolicy, moves: list[int], from_outside: bool
+) -> None:
+    stage = Stage(policy)
 
     def act(_: object, call: int) -> None:
         if from_outside:
@@ -123,8 +129,8 @@ async def test_by_default_mail_from_outside_moves_the_base_as_often_as_that_of_a
 
     await stage.run(looping(act), options=MailboxOptions(rounds=5))
 
-    assert [facts["call"] for facts in stage.entries.of("move")] == [1, 2]
-    assert len(stage.entries.of("round")) == 7
+    assert [facts["call"] for facts in stage.entries.of("move")] == moves
+    assert len(stage.entries.of("round")) == moves[-1] + 5
 
 
 @both
