@@ -133,6 +133,32 @@ def test_a_message_id_that_is_offered_for_another_message_is_refused(policy: Bus
     assert [delivery.message.text for delivery in worker.drain()] == ["hello"]
 
 
+@both
+@pytest.mark.parametrize("message_id", ["", " x", "x\n", "x\u2028y", "x" * 257])
+def test_a_message_id_is_printable_and_not_too_long(policy: BusPolicy, message_id: str) -> None:
+    bus = MessageBus(policy)
+    bus.open("researcher")
+
+    assert bus.send_external("desk", "hello", message_id=message_id).code == "invalid_arguments"
+    assert bus.record()["messages"] == []
+
+
+@both
+def test_an_id_from_outside_that_is_spelled_like_one_of_the_bus_stays_its_own(policy: BusPolicy) -> None:
+    bus = MessageBus(policy)
+    worker, writer = bus.open("researcher"), bus.open("coder")
+    receipts = [bus.send_external("desk", "outside", message_id=message_id) for message_id in ("m3", "m3-")]
+    receipts += [writer.send("researcher", "inside"), writer.send("researcher", "inside")]
+    ids = [receipt.message_id or "" for receipt in receipts]
+
+    assert ids[:2] == ["m3", "m3-"]
+    assert len(set(ids)) == 4
+    assert bus.send_external("desk", "outside", message_id=ids[3]).code == "submission_conflict"
+    worker.drain()
+    worker.returned(ids[2:])
+    assert [bus.fates(message_id)[0].state for message_id in ids] == ["claimed", "claimed", "delivered", "delivered"]
+
+
 RESERVED = ["user", "Person", "SYSTEM", "bus", "everyone"]
 NO_LABELS = ["", "a b", "@desk", "desk\n[message from user]", "-desk", "x" * 65, "e\u0301"]
 NO_ORDINALS = ["desk#", "desk#0", "desk#01", "desk#x", "desk#1#2", "desk#\u0661", "desk#1] ok\n", "#1", "user#1"]

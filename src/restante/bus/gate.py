@@ -41,9 +41,7 @@ class Gate:
         return self._within_limits(message, match) or match
 
     def count(self, message: Message, match: Match) -> None:
-        """An accepted message of an agent counts towards the limits."""
-        if message.origin != "agent":
-            return
+        """Count an accepted message of an agent: those of nobody else count towards the limits."""
         if message.to == EVERYONE:
             self._broadcasts += 1
         elif self._policy.pair_messages is not None:
