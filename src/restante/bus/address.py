@@ -1,5 +1,6 @@
 """Addresses and selectors: what a run is called, whom a message is for, and who matches."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from restante.bus.message import EVERYONE
@@ -12,8 +13,8 @@ THREE_FORMS = "an exact address such as 'researcher#2', a label such as 'researc
 class Match(NamedTuple):
     """Whom a selector means at one moment, in the order of opening."""
 
-    reading: list[Run]
-    not_reached: list[Run]
+    reading: Sequence[Run]
+    not_reached: Sequence[Run]
     """They match, and read no more."""
 
 
@@ -41,14 +42,14 @@ class Directory:
             self._enter(self.entry)
         return self.entry
 
-    def matching(self, selector: str) -> list[Run]:
+    def matching(self, selector: str) -> Sequence[Run]:
         """The runs that a selector means, whether they still read or not. Spelled wrong, it means nobody."""
         if selector == EVERYONE:
             return self.runs
         if exact := self._by_address.get(selector):
             # The entry agent's address is its label as well.
-            return self._by_label[exact.label] if exact.label == selector else [exact]
-        return self._by_label.get(selector, [])
+            return self._by_label[exact.label] if exact.label == selector else (exact,)
+        return self._by_label.get(selector, ())
 
     def find(self, address: str | None) -> Run | None:
         """The run with that exact address, or None."""

@@ -1,6 +1,6 @@
 """Whether a message is accepted, and for whom: the checks of a send, in the one order that gives its code."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from restante.bus.address import THREE_FORMS, Directory, Match, is_selector
 from restante.bus.message import EVERYONE, PERSON, Message
@@ -20,6 +20,7 @@ class Gate:
         self._directory = directory
         self._known = known
         self._liveness = policy.liveness
+        self._unlimited = policy.broadcasts is None and policy.pair_messages is None
         self._roster = roster
         self._broadcasts = 0
         self._pairs: dict[tuple[str, str], int] = {}
@@ -31,17 +32,21 @@ class Gate:
         words = f"{message.to!r} is no address. Write {THREE_FORMS}.{self._what_works(message)}"
         return refusal("invalid_arguments", words)
 
-    def match(self, message: Message, sender: Run | None, matching: list[Run]) -> Match | Receipt:
+    def match(self, message: Message, sender: Run | None, matching: Sequence[Run]) -> Match | Receipt:
         """Who would get it of those that the selector means, or a refusal."""
         if not matching and message.to != EVERYONE:
             return self._matches_nobody(message)
         match = self._split(matching, sender)
         if not match.reading and message.to != EVERYONE:
             return _nobody_reads(message, sender, match, self._roster())
+        if self._unlimited:
+            return match
         return self._within_limits(message, match) or match
 
     def count(self, message: Message, match: Match) -> None:
         """Count an accepted message of an agent: those of nobody else count towards the limits."""
+        if self._unlimited:
+            return
         if message.to == EVERYONE:
             self._broadcasts += 1
         elif self._policy.pair_messages is not None:
@@ -49,13 +54,13 @@ class Gate:
                 pair = _pair(message.sender, run.address)
                 self._pairs[pair] = self._pairs.get(pair, 0) + 1
 
-    def _split(self, matching: list[Run], sender: Run | None) -> Match:
+    def _split(self, matching: Sequence[Run], sender: Run | None) -> Match:
         if not self._liveness:
-            return Match(matching.copy(), [])
-        reading = [run for run in matching if run.reads and run is not sender]
+            return Match(tuple(matching), ())
+        reading = tuple([run for run in matching if run.reads and run is not sender])
         if len(reading) == len(matching):
-            return Match(reading, [])
-        return Match(reading, [run for run in matching if not run.reads and run is not sender])
+            return Match(reading, ())
+        return Match(reading, tuple([run for run in matching if not run.reads and run is not sender]))
 
     def _matches_nobody(self, message: Message) -> Receipt:
         words = f"No run of this turn answers to {message.to!r}."

@@ -11,13 +11,12 @@ _NONE: list[Owed] = []
 class Mail:
     """A message on the list. The list only grows, and its places keep their content."""
 
-    __slots__ = ("at_s", "match", "message", "owed", "readings")
+    __slots__ = ("at_s", "matched", "message", "not_reached", "owed", "readings")
 
     def __init__(self, message: Message, at_s: float, match: Match) -> None:
         self.message = message
         self.at_s = at_s
-        self.match = match
-        """Whom it matched when it was accepted."""
+        self.matched, self.not_reached = match
         self.owed: list[Owed] = []
         """Its obligations, fixed when it was accepted."""
         self.readings: list[Owed] = _NONE
