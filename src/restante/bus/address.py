@@ -1,21 +1,12 @@
 """Addresses and selectors: what a run is called, whom a message is for, and who matches."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from restante.bus.message import EVERYONE
 from restante.bus.run import Run
 from restante.names import folded, is_name
 
 THREE_FORMS = "an exact address such as 'researcher#2', a label such as 'researcher', or 'everyone'"
-
-
-class Match(NamedTuple):
-    """Whom a selector means at one moment, in the order of opening."""
-
-    reading: Sequence[Run]
-    not_reached: Sequence[Run]
-    """They match, and read no more."""
 
 
 class Directory:

@@ -5,20 +5,21 @@ from collections.abc import Callable, Collection, Mapping
 from threading import Lock
 from typing import Any
 
-from restante.bus.address import Directory, Match
+from restante.bus.address import Directory
 from restante.bus.entry import Notes, Sink
 from restante.bus.fates import Fate
 from restante.bus.gate import Gate
 from restante.bus.ledger import Ledger
+from restante.bus.match import Match
 from restante.bus.message import EVERYONE, PERSON, Message
 from restante.bus.outsiders import Outsiders
 from restante.bus.policy import BusPolicy
 from restante.bus.reader import Reader
-from restante.bus.receipt import Named, Receipt, acceptance, refusal
+from restante.bus.receipt import Receipt, acceptance, refusal
 from restante.bus.record import message_facts, record_of
 from restante.bus.report import CloseReport, report_of
 from restante.bus.roster import Line, line_of
-from restante.bus.run import Run
+from restante.bus.run import Named, Run
 from restante.errors import BadLabel, BusClosed, UnknownMessage
 from restante.names import check_name, folded
 from restante.texts import problem_of

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from restante.bus.address import THREE_FORMS, Directory, Match, is_selector
+from restante.bus.address import THREE_FORMS, Directory, is_selector
+from restante.bus.match import Match
 from restante.bus.message import EVERYONE, PERSON, Message
 from restante.bus.policy import BusPolicy
 from restante.bus.receipt import Receipt, refusal
@@ -55,6 +56,8 @@ class Gate:
                 self._pairs[pair] = self._pairs.get(pair, 0) + 1
 
     def _split(self, matching: Sequence[Run], sender: Run | None) -> Match:
+        if len(matching) == 1 and (not self._liveness or (matching[0].reads and matching[0] is not sender)):
+            return matching[0].alone
         if not self._liveness:
             return Match(tuple(matching), ())
         reading = tuple([run for run in matching if run.reads and run is not sender])

@@ -6,10 +6,10 @@ Nothing here locks: the bus does, around every call.
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 
-from restante.bus.address import Match
 from restante.bus.entry import Notes
 from restante.bus.fates import FINAL, Owed, Reason
 from restante.bus.mail import Mail
+from restante.bus.match import Match
 from restante.bus.message import EVERYONE, Message
 from restante.bus.policy import BusPolicy
 from restante.bus.rendering import Delivery

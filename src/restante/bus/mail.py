@@ -1,7 +1,7 @@
 """One place of the list: a message, when it was accepted, and what is owed of it."""
 
-from restante.bus.address import Match
 from restante.bus.fates import FINAL, Fate, Owed
+from restante.bus.match import Match
 from restante.bus.message import Message
 
 _NONE: list[Owed] = []

@@ -1,13 +1,11 @@
 """The answer to a send: who was matched, or why nothing was stored. It promises no reading."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from restante.bus.address import Match
+from restante.bus.match import Match
 from restante.bus.message import Message
-from restante.bus.run import RunState
-
-Named = tuple[tuple[str, RunState | None], ...]
-"""Addresses with the state of each at the moment of the send; None where the policy does not know who is alive."""
+from restante.bus.run import Named, Run
 
 
 class Receipt(NamedTuple):
@@ -38,9 +36,15 @@ class Receipt(NamedTuple):
 
 def acceptance(message: Message, match: Match, *, live: bool) -> Receipt:
     """The receipt of a message that was stored. `live`: whether the policy knows who is alive."""
-    matched: Named = tuple([(run.address, run.state if live else None) for run in match.reading])
-    missed: Named = tuple([(run.address, run.state) for run in match.not_reached]) if match.not_reached else ()
+    matched = _named_all(match.reading, live=live)
+    missed = _named_all(match.not_reached, live=live) if match.not_reached else ()
     return Receipt(True, None, message.message_id, matched, missed, "" if matched else _words_for_nobody(message))  # noqa: FBT003
+
+
+def _named_all(runs: Sequence[Run], *, live: bool) -> Named:
+    if len(runs) == 1:
+        return runs[0].named(live=live)
+    return tuple([run.named(live=live)[0] for run in runs])
 
 
 def refusal(code: str, words: str) -> Receipt:

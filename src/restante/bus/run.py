@@ -3,24 +3,30 @@
 from typing import Literal
 
 from restante.bus.fates import Owed
+from restante.bus.match import Match
 
 RunState = Literal["running", "waiting", "finished"]
 How = Literal["answered", "wrap-up", "error", "cancelled", "stopped"]
+Named = tuple[tuple[str, RunState | None], ...]
+"""Addresses with the state of each at one moment; None where the policy does not know who is alive."""
 
 
 class Run:
     """One line of the roster. The entry agent has one for all its runs of a turn; it exists before it opens."""
 
     __slots__ = (
-        "address", "backlog_to", "claimed", "error", "holds_reader", "how", "label", "more", "number",
-        "opened_at", "queue", "read", "reads", "seen_to", "sent", "sent_at_s", "tallies", "waits",
+        "_named", "address", "alone", "backlog_to", "claimed", "error", "holds_reader", "how", "label", "more",
+        "number", "opened_at", "queue", "read", "reads", "seen_to", "sent", "sent_at_s", "tallies", "waits",
     )  # fmt: skip
 
-    def __init__(self, label: str, address: str, number: int) -> None:
+    def __init__(self, label: str, address: str, number: int) -> None:  # noqa: PLR0915 - a line for each fact
         self.label = label
         self.address = address
         self.number = number
         """The place on the roster, from 1; 0 while the entry agent has not opened."""
+        self.alone = Match((self,), ())
+        """What a selector means that means this run only; most do."""
+        self._named: Named = ((address, None),)
         self.queue: list[Owed] = []
         """What waits for it, in the order of sending; of the entry agent also what a failed call gave back."""
         self.claimed: list[Owed] = []
@@ -53,3 +59,10 @@ class Run:
         if self.holds_reader:
             return "waiting" if self.waits else "running"
         return "waiting" if self.more or not self.number else "finished"
+
+    def named(self, *, live: bool) -> Named:
+        """How a receipt names it when it names it alone. `live`: whether the policy knows who is alive."""
+        state = self.state if live else None
+        if self._named[0] != (self.address, state):
+            self._named = ((self.address, state),)
+        return self._named
