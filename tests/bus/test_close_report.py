@@ -116,6 +116,40 @@ def test_a_long_text_is_cut_and_the_note_says_how_much_is_missing(
     assert text not in told or not missing
 
 
+WHY = {
+    "run_ended_first": "the run ended before it was read",
+    "never_drained": "nobody came to read it before the turn ended",
+    "stopped": "the turn was stopped",
+}
+
+
+@both
+@pytest.mark.parametrize(
+    ("reason", "by_default", "by_classic"),
+    [
+        ("never_drained", WHY["never_drained"], "no matching reader took it"),
+        ("stopped", WHY["stopped"], f"no matching reader took it: {WHY['stopped']}"),
+        ("run_ended_first", WHY["run_ended_first"], f"no matching reader took it: {WHY['run_ended_first']}"),
+    ],
+)
+def test_the_sentence_says_why_and_by_default_who_has_not_read(
+    policy: BusPolicy, reason: str, by_default: str, by_classic: str
+) -> None:
+    now = 0.0
+    bus = MessageBus(policy, clock=lambda: now)
+    worker = bus.open("coder")
+    bus.open("researcher").send("coder", "look at line 3")
+    if reason == "run_ended_first":
+        worker.drain()
+        worker.close("cancelled")
+    now = 61.0
+
+    told = bus.close(stopped=reason == "stopped").sentence()
+
+    whom, why = ("coder (coder#1)", by_default) if policy.liveness else ("coder", by_classic)
+    assert told == f"Undelivered: researcher#1 -> {whom}: look at line 3 ({why}; 61 s after it was accepted)"
+
+
 @pytest.mark.rows("T129")
 def test_entries_come_in_the_order_of_sending_and_within_a_message_in_that_of_the_roster() -> None:
     bus = MessageBus()

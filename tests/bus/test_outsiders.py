@@ -144,6 +144,14 @@ def test_a_message_id_is_printable_and_not_too_long(policy: BusPolicy, message_i
 
 
 @both
+@pytest.mark.parametrize("message_id", ["x", "x" * 256])
+def test_a_message_id_may_have_one_character_and_256(policy: BusPolicy, message_id: str) -> None:
+    bus = MessageBus(policy)
+
+    assert bus.send_external("desk", "hello", message_id=message_id).message_id == message_id
+
+
+@both
 def test_an_id_from_outside_that_is_spelled_like_one_of_the_bus_stays_its_own(policy: BusPolicy) -> None:
     bus = MessageBus(policy)
     worker, writer = bus.open("researcher"), bus.open("coder")
