@@ -208,7 +208,7 @@ class BusMachine(RuleBasedStateMachine):
         if self.report is not None:
             return
         reading = {line.address for line in self.bus.roster() if line.reads}
-        open_readers = [reader for reader in self.readers if reader.address in reading and not reader._closed]
+        open_readers = [reader for reader in self.readers if reader.address in reading and reader._run.holder is reader]
         open_readers = [reader for reader in open_readers if not reader._drained_last]
         for reader in open_readers:
             self.seen.setdefault(reader.address, []).extend(reader.drain())

@@ -10,11 +10,15 @@ THREE_FORMS = "an exact address such as 'researcher#2', a label such as 'researc
 
 
 class Directory:
-    """Every run that has opened a reader, by address and by label. Addresses are minted here and nowhere else."""
+    """Every run that has opened a reader, by address and by label. Addresses are minted here and nowhere else.
 
-    def __init__(self) -> None:
+    `live`: whether the policy knows who is alive.
+    """
+
+    def __init__(self, *, live: bool) -> None:
+        self._live = live
         self.runs: list[Run] = []
-        self.entry = Run("", "", 0)
+        self.entry = Run("", live=live)
         """The entry agent's: it may be owed words before it opens."""
         self._by_address: dict[str, Run] = {}
         self._by_label: dict[str, list[Run]] = {}
@@ -23,14 +27,13 @@ class Directory:
     def mint(self, label: str) -> Run:
         """A new run, with the next ordinal of its label. No address is given twice."""
         ordinal = self._ordinals[label] = self._ordinals.get(label, 0) + 1
-        return self._enter(Run(label, f"{label}#{ordinal}", len(self.runs) + 1))
+        return self._enter(Run(label, live=self._live), f"{label}#{ordinal}")
 
     def enter_entry(self, label: str) -> Run:
         """The entry agent's run, which takes its label as its address when it first opens."""
         if not self.entry.number:
-            self.entry.label = self.entry.address = label
-            self.entry.number = len(self.runs) + 1
-            self._enter(self.entry)
+            self.entry.label = label
+            self._enter(self.entry, label)
         return self.entry
 
     def matching(self, selector: str) -> Sequence[Run]:
@@ -56,8 +59,9 @@ class Directory:
         spellings = [EVERYONE, *self._by_label, *self._by_address]
         return next((spelling for spelling in spellings if folded(spelling) == bare), None)
 
-    def _enter(self, run: Run) -> Run:
+    def _enter(self, run: Run, address: str) -> Run:
         self.runs.append(run)
+        run.mint(address, len(self.runs))
         self._by_address[run.address] = run
         self._by_label.setdefault(run.label, []).append(run)
         return run

@@ -46,14 +46,13 @@ class MessageBus:
         self._knows_who_lives = self.policy.liveness
         self._lock = Lock()
         self._notes = Notes(sink, clock)
-        self._directory = Directory()
+        self._directory = Directory(live=self._knows_who_lives)
         self._ledger = Ledger(self.policy, self._directory.entry, id_prefix, self._notes)
         self._gate = Gate(self.policy, self._directory, frozenset(labels), self._lines)
         self._spellings: dict[str, str] = {}
         for label in labels:
             self._take_spelling(label)
         self._outsiders = Outsiders()
-        self._entry_reader: Reader | None = None
         self._report: CloseReport | None = None
 
     # Opening
@@ -79,22 +78,21 @@ class MessageBus:
             if entry.number and entry.label != label:
                 raise BadLabel(f"The entry agent of this turn is {entry.label!r}; it cannot be {label!r} as well.")
             self._check_opening(label)
-            if self._entry_reader is not None and entry.holds_reader:
-                return self._entry_reader
+            if isinstance(entry.holder, Reader):
+                return entry.holder
             if not entry.number:
                 entry.opened_at = len(self._ledger.mails)
-            reader = self._entry_reader = self._opened(self._directory.enter_entry(label))
+            reader = self._opened(self._directory.enter_entry(label))
         self._notes.tell()
         return reader
 
     def _opened(self, run: Run) -> Reader:
         if not run.reads:
             run.backlog_to = len(self._ledger.mails)
-        run.holds_reader = run.reads = True
-        run.more = False
-        run.how = None
+        reader = Reader(self, run)
+        run.open(reader)
         self._note("run_opened", run, {"label": run.label, "entry": run is self._directory.entry})
-        return Reader(self, run)
+        return reader
 
     def _check_opening(self, label: str) -> None:
         if self._report is not None:
@@ -150,25 +148,18 @@ class MessageBus:
         """Put a message on the list, or refuse it: the first broken rule, in the one order of all, gives the code."""
         if self._report is not None:
             return _turn_closed()
-        if sender is not None and not sender.holds_reader and self._knows_who_lives:
+        if sender is not None and sender.holder is None and self._knows_who_lives:
             return refusal("sender_finished", f"{sender.address} has ended: it sends and reads no more.")
         if problem := problem_of(message.text, self.policy.text_limit):
             return refusal(*problem)
-        match = self._matched(message, sender)
-        if isinstance(match, Receipt):
-            return match
-        receipt = acceptance(message, match, live=self._knows_who_lives)
-        self._enter(message, sender, match, receipt)
-        return receipt
-
-    def _matched(self, message: Message, sender: Run | None) -> Match | Receipt:
         matching = self._directory.matching(message.to)
         if not matching and (misspelled := self._gate.misspelled(message)):
             return misspelled
         reference = message.in_reply_to
         if reference is not None and not self._came_to(sender, message, reference):
             return refusal("invalid_reference", f"No message {reference!r} ever came to you in this turn.")
-        return self._gate.match(message, sender, matching)
+        match = self._gate.match(message, sender, matching)
+        return match if isinstance(match, Receipt) else self._accept(message, sender, match)
 
     def _came_to(self, sender: Run | None, message: Message, message_id: str) -> bool:
         mail = self._ledger.find(message_id)
@@ -178,17 +169,18 @@ class MessageBus:
             return True
         return sender in self._directory.matching(mail.message.to) and mail.message.sender != message.sender
 
-    def _enter(self, message: Message, sender: Run | None, match: Match, receipt: Receipt) -> None:
+    def _accept(self, message: Message, sender: Run | None, match: Match) -> Receipt:
+        receipt = acceptance(message, match)
         at_s = self._notes.now_s()
         self._ledger.enter(message, at_s, match)
-        if message.origin == "agent":
-            self._gate.count(message, match)
         if sender is not None:
             sender.sent += 1
             sender.sent_at_s = at_s
+            self._gate.count(message, match)
         if self._notes.on:
             named = {"matched": _lists(receipt.matched), "not_reached": _lists(receipt.not_reached)}
             self._notes.add("message", sender.address if sender else None, {**message_facts(message), **named})
+        return receipt
 
     # Asking
 
@@ -236,10 +228,11 @@ class MessageBus:
         return report
 
     def _end_with_turn(self, run: Run, *, stopped: bool) -> None:
-        if stopped and run.holds_reader:
-            run.how = "stopped"
+        stops = stopped and run.holder is not None
+        run.close("stopped" if stops else run.how, run.error)
+        run.reads = False
+        if stops:
             self._note("run_closed", run, {"how": "stopped", "error": None})
-        run.holds_reader = run.reads = run.more = False
 
     def note(self, kind: str, address: str | None, facts: Mapping[str, object]) -> None:
         """Put something that the turn did into the one numbering, such as a round or a tool call."""

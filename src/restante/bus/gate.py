@@ -35,14 +35,10 @@ class Gate:
 
     def match(self, message: Message, sender: Run | None, matching: Sequence[Run]) -> Match | Receipt:
         """Who would get it of those that the selector means, or a refusal."""
-        if not matching and message.to != EVERYONE:
-            return self._matches_nobody(message)
         match = self._split(matching, sender)
         if not match.reading and message.to != EVERYONE:
-            return _nobody_reads(message, sender, match, self._roster())
-        if self._unlimited:
-            return match
-        return self._within_limits(message, match) or match
+            return self._reaches_nobody(message, sender, match)
+        return match if self._unlimited else self._within_limits(message, match) or match
 
     def count(self, message: Message, match: Match) -> None:
         """Count an accepted message of an agent: those of nobody else count towards the limits."""
@@ -56,14 +52,19 @@ class Gate:
                 self._pairs[pair] = self._pairs.get(pair, 0) + 1
 
     def _split(self, matching: Sequence[Run], sender: Run | None) -> Match:
-        if len(matching) == 1 and (not self._liveness or (matching[0].reads and matching[0] is not sender)):
-            return matching[0].alone
         if not self._liveness:
             return Match(tuple(matching), ())
+        if len(matching) == 1 and matching[0].reads and matching[0] is not sender:
+            return matching[0].alone
         reading = tuple([run for run in matching if run.reads and run is not sender])
         if len(reading) == len(matching):
             return Match(reading, ())
         return Match(reading, tuple([run for run in matching if not run.reads and run is not sender]))
+
+    def _reaches_nobody(self, message: Message, sender: Run | None, match: Match) -> Receipt:
+        if match.not_reached or (sender and sender in self._directory.matching(message.to)):
+            return _nobody_reads(message, sender, match, self._roster())
+        return self._matches_nobody(message)
 
     def _matches_nobody(self, message: Message) -> Receipt:
         words = f"No run of this turn answers to {message.to!r}."

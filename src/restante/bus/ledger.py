@@ -88,7 +88,7 @@ class Ledger:
             mail.owed.append(Owed(mail, None))
         for run in matched:
             # A run that has ended drains no more; nothing is settled because of that.
-            if run.holds_reader or run is entry:
+            if run.holder or run is entry:
                 run.queue.append(Owed(mail, run, obliged=False))
 
     # What a run drains
@@ -156,11 +156,10 @@ class Ledger:
             owed.call = call
         self._let_go(run, "model_call_failed")
 
-    def end(self, run: Run, *, more: bool) -> None:
-        """The run reads no more. `more`: another run of the entry agent follows and will."""
-        run.more = more
+    def end(self, run: Run) -> None:
+        """The run has closed: what it was owed is given up, put back, or kept for another run of the entry agent."""
         self._let_go(run, "run_ended_first")
-        if more or not self._policy.liveness:
+        if run.more or not self._policy.liveness:
             return
         self.reads_no_more(run)
         # Should the entry agent open once more, it still sees what it never did; that meets no obligation any more.
@@ -219,7 +218,7 @@ class Ledger:
         if run is not self._entry:
             return False
         # Whether another run of the entry agent follows is known when this one closes.
-        return run.holds_reader or run.more or self._is_word_to_entry(owed) or not self._policy.liveness
+        return run.holder is not None or run.more or self._is_word_to_entry(owed) or not self._policy.liveness
 
     def _unread(self, reading: Owed, reason: Reason) -> None:
         mail = reading.mail

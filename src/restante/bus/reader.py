@@ -22,7 +22,6 @@ class Reader:
         """What the run is called in this turn."""
         self._bus = bus
         self._run = run
-        self._closed = False
         self._drained_last = False
 
     def send(self, to: str, text: str, *, in_reply_to: str | None = None) -> Receipt:
@@ -38,10 +37,11 @@ class Reader:
 
     def drain(self) -> tuple[Delivery, ...]:
         """Take all new mail, each message once, in the order of sending."""
-        with self._bus._lock:
+        bus = self._bus
+        with bus._lock:
             deliveries = self._take()
-        if self._bus._notes.on:
-            self._bus._notes.tell()
+        if bus._notes.on:
+            bus._notes.tell()
         return deliveries
 
     def drain_or_close(self) -> tuple[Delivery, ...]:
@@ -50,8 +50,7 @@ class Reader:
             deliveries = self._take()
             if not deliveries:
                 self._close("answered", None, more=False)
-        if self._bus._notes.on:
-            self._bus._notes.tell()
+        self._bus._notes.tell()
         return deliveries
 
     def drain_last(self) -> tuple[Delivery, ...]:
@@ -60,8 +59,7 @@ class Reader:
             deliveries = self._take()
             self._drained_last = True
             self._bus._ledger.reads_no_more(self._run)
-        if self._bus._notes.on:
-            self._bus._notes.tell()
+        self._bus._notes.tell()
         return deliveries
 
     def returned(self, carried: Collection[str] | None = None, *, call: int | None = None) -> None:
@@ -70,26 +68,25 @@ class Reader:
         `carried` are the ids of the messages that were in the request; None means all that was drained. `call` is
         the number of the call in its run, from 0.
         """
-        with self._bus._lock:
-            if self._live:
-                self._bus._ledger.returned(self._run, carried, call)
-        if self._bus._notes.on:
-            self._bus._notes.tell()
+        bus = self._bus
+        with bus._lock:
+            if self._run.holder is self:
+                bus._ledger.returned(self._run, carried, call)
+        if bus._notes.on:
+            bus._notes.tell()
 
     def failed(self, *, call: int | None = None) -> None:
         """The model call that carried what was drained has failed, and will not be made again."""
         with self._bus._lock:
-            if self._live:
+            if self._run.holder is self:
                 self._bus._ledger.failed(self._run, call)
-        if self._bus._notes.on:
-            self._bus._notes.tell()
+        self._bus._notes.tell()
 
     def close(self, how: How, *, error: str | None = None, more: bool = False) -> None:
         """The run has ended. `more`: another run of the entry agent follows. Closing again changes nothing."""
         with self._bus._lock:
             self._close(how, error, more=more)
-        if self._bus._notes.on:
-            self._bus._notes.tell()
+        self._bus._notes.tell()
 
     def sends(self) -> tuple[tuple[Message, tuple[Fate, ...]], ...]:
         """What this run has sent, in that order, each with what has become of it so far. Nothing changes."""
@@ -100,36 +97,29 @@ class Reader:
     def has_mail(self) -> bool:
         """Whether a drain would give something now. A peek; nothing changes."""
         with self._bus._lock:
-            return self._live and any(True for _ in self._bus._ledger.waiting(self._run))
+            return self._run.holder is self and any(True for _ in self._bus._ledger.waiting(self._run))
 
     @contextmanager
     def waiting_for(self, address: str | None = None) -> Generator[None]:
         """While the block lasts the run is `waiting`, for instance for the worker with that address."""
         del address  # who waits for whom matters to questions, which refuse a cycle
         with self._bus._lock:
-            self._run.waits += 1
+            self._run.wait(1)
         try:
             yield
         finally:
             with self._bus._lock:
-                self._run.waits -= 1
-
-    @property
-    def _live(self) -> bool:
-        return not self._closed and self._bus._report is None
+                self._run.wait(-1)
 
     def _take(self) -> tuple[Delivery, ...]:
-        if not self._live or self._drained_last:
+        if self._run.holder is not self or self._drained_last:
             return ()
         return self._bus._ledger.drain(self._run)
 
     def _close(self, how: How, error: str | None, *, more: bool) -> None:
-        if not self._live:
-            return
-        self._closed = True
         run = self._run
-        run.holds_reader = False
-        run.how = how
-        run.error = error
-        self._bus._ledger.end(run, more=more and run is self._bus._directory.entry)
+        if run.holder is not self:
+            return
+        run.close(how, error, more=more and run is self._bus._directory.entry)
+        self._bus._ledger.end(run)
         self._bus._note("run_closed", run, {"how": how, "error": error})

@@ -34,17 +34,15 @@ class Receipt(NamedTuple):
         return " ".join(sentences)
 
 
-def acceptance(message: Message, match: Match, *, live: bool) -> Receipt:
-    """The receipt of a message that was stored. `live`: whether the policy knows who is alive."""
-    matched = _named_all(match.reading, live=live)
-    missed = _named_all(match.not_reached, live=live) if match.not_reached else ()
+def acceptance(message: Message, match: Match) -> Receipt:
+    """The receipt of a message that was stored."""
+    matched = _named_all(match.reading)
+    missed = _named_all(match.not_reached) if match.not_reached else ()
     return Receipt(True, None, message.message_id, matched, missed, "" if matched else _words_for_nobody(message))  # noqa: FBT003
 
 
-def _named_all(runs: Sequence[Run], *, live: bool) -> Named:
-    if len(runs) == 1:
-        return runs[0].named(live=live)
-    return tuple([run.named(live=live)[0] for run in runs])
+def _named_all(runs: Sequence[Run]) -> Named:
+    return runs[0].named if len(runs) == 1 else tuple([run.named[0] for run in runs])
 
 
 def refusal(code: str, words: str) -> Receipt:

@@ -15,18 +15,16 @@ class Run:
     """One line of the roster. The entry agent has one for all its runs of a turn; it exists before it opens."""
 
     __slots__ = (
-        "_named", "address", "alone", "backlog_to", "claimed", "error", "holds_reader", "how", "label", "more",
-        "number", "opened_at", "queue", "read", "reads", "seen_to", "sent", "sent_at_s", "tallies", "waits",
+        "_live", "address", "alone", "backlog_to", "claimed", "error", "holder", "how", "label", "more", "named",
+        "number", "opened_at", "queue", "read", "reads", "seen_to", "sent", "sent_at_s", "state", "tallies", "waits",
     )  # fmt: skip
 
-    def __init__(self, label: str, address: str, number: int) -> None:  # noqa: PLR0915 - a line for each fact
+    def __init__(self, label: str, *, live: bool) -> None:  # noqa: PLR0915 - a line for each fact
+        self._live = live
         self.label = label
-        self.address = address
-        self.number = number
+        self.address = ""
+        self.number = 0
         """The place on the roster, from 1; 0 while the entry agent has not opened."""
-        self.alone = Match((self,), ())
-        """What a selector means that means this run only; most do."""
-        self._named: Named = ((address, None),)
         self.queue: list[Owed] = []
         """What waits for it, in the order of sending; of the entry agent also what a failed call gave back."""
         self.claimed: list[Owed] = []
@@ -37,7 +35,8 @@ class Run:
         """Up to here it has been shown the list."""
         self.backlog_to = 0
         """From `seen_to` to here lies what was sent while it did not read: its backlog."""
-        self.holds_reader = False
+        self.holder: object = None
+        """The reader that acts for it now; None before it opens and when it has closed."""
         self.reads = False
         """Whether it can still be reached: a drain of it is to come."""
         self.more = False
@@ -52,17 +51,46 @@ class Run:
         """How many messages calls of it have carried and returned."""
         self.tallies: dict[str, int] = {}
         """How often each kind was noted of it, such as `round`."""
-
-    @property
-    def state(self) -> RunState:
+        self.state: RunState = "waiting"
         """What the roster says of it, under a policy that knows who is alive."""
-        if self.holds_reader:
-            return "waiting" if self.waits else "running"
-        return "waiting" if self.more or not self.number else "finished"
+        self.named: Named = ()
+        """How a receipt names it when it names it alone."""
+        self.alone = Match((self,), ())
+        """What a selector means that means this run only; most do."""
 
-    def named(self, *, live: bool) -> Named:
-        """How a receipt names it when it names it alone. `live`: whether the policy knows who is alive."""
-        state = self.state if live else None
-        if self._named[0] != (self.address, state):
-            self._named = ((self.address, state),)
-        return self._named
+    def mint(self, address: str, number: int) -> None:
+        """It gets its address and its place on the roster, for good."""
+        self.address = address
+        self.number = number
+
+    def open(self, holder: object) -> None:
+        """A reader acts for it."""
+        self.holder = holder
+        self.reads = True
+        self.more = False
+        self.how = None
+        self._changed()
+
+    def close(self, how: How | None, error: str | None = None, *, more: bool = False) -> None:
+        """Its reader is closed. `more`: another run of the entry agent follows."""
+        self.holder = None
+        self.how = how
+        self.error = error
+        self.more = more
+        self._changed()
+
+    def wait(self, step: int) -> None:
+        """It waits for one thing more, or for one less."""
+        self.waits += step
+        self._changed()
+
+    def place(self) -> int:
+        """Its place in the order of opening, as a key to sort by."""
+        return self.number
+
+    def _changed(self) -> None:
+        if self.holder is not None:
+            self.state = "waiting" if self.waits else "running"
+        else:
+            self.state = "waiting" if self.more else "finished"
+        self.named = ((self.address, self.state if self._live else None),)
