@@ -78,11 +78,11 @@ def test_a_small_file_gets_the_defaults_of_the_product(tmp_path: Path) -> None:
     assert config.agents["a"].tools == ()
 
 
-@pytest.mark.parametrize("value", ["true", "0", '"false"', "[]"])
-def test_only_the_value_false_closes_an_agent_to_messages(tmp_path: Path, value: str) -> None:
-    text = f'entry = "a"\n[agents.a]\nmodel = "x:y"\ncapabilities = {{free_text_ask = {value}}}\n'
+@pytest.mark.parametrize("value", [True, False])
+def test_an_agent_is_open_to_messages_or_closed_as_the_file_says(tmp_path: Path, value: bool) -> None:
+    text = f'entry = "a"\n[agents.a]\nmodel = "x:y"\ncapabilities = {{free_text_ask = {str(value).lower()}}}\n'
 
-    assert load(tmp_path, text).agents["a"].free_text_ask
+    assert load(tmp_path, text).agents["a"].free_text_ask is value
 
 
 def test_a_script_is_found_beside_the_file_and_not_beside_the_caller(

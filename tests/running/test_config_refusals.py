@@ -100,6 +100,13 @@ def test_an_unknown_key_is_refused_with_its_line_and_the_nearest_known_one(
         (12, "rounds = 0", ["'rounds'", "from 1"]),
         (14, 'available = ["mesaging"]', ["'assistant'", "'mesaging'", "messaging"]),
         (14, 'confirm = ["send_message"]', ["Leave confirm empty"]),
+        (14, 'confirm = []\n[agents.assistant.capabilities]\nfree_text_ask = "false"', ["true or false", "'false'"]),
+        (14, "confirm = []\n[agents.assistant.capabilities]\nfree_text_ask = 0", ["true or false", "not 0"]),
+        (
+            14,
+            "confirm = []\n[agents.assistant.capabilities]\nfree_text_ask = []",
+            ["restante.toml:16: ", "true or false"],
+        ),
         (15, '[agents."two words"]', ["U+0020", "'two words'"]),
         (15, "[agents.Person]", ["'Person'", "reserved"]),
         (15, '[agents."rese\u0061\u0301rcher"]', ["composed", "NFC"]),

@@ -289,9 +289,9 @@ def _toolsets(agent: str, table: Table) -> tuple[str, ...]:
 
 
 def _free_text_ask(table: Table) -> bool:
-    """Only the value false switches it off (P187)."""
     _only(table, "[agents.NAME.capabilities]")
-    return table.value("free_text_ask") is not False
+    switch = table.switch("free_text_ask")
+    return switch is None or switch
 
 
 def _check_names(table: Table) -> None:

@@ -82,6 +82,13 @@ class Table:
             self._wrong(key, str(range_), value)
         return number
 
+    def switch(self, key: str) -> bool | None:
+        """True or false, as it stands under `key`, or None."""
+        value = self._values.get(key)
+        if value is not None and not isinstance(value, bool):
+            self._wrong(key, "true or false, without quotes", value)
+        return value
+
     def texts(self, key: str) -> tuple[str, ...]:
         """The texts of the array under `key`, none of them twice; empty when there is none."""
         value = self._values.get(key, [])
