@@ -155,16 +155,16 @@ def test_a_message_id_may_have_one_character_and_256(policy: BusPolicy, message_
 def test_an_id_from_outside_that_is_spelled_like_one_of_the_bus_stays_its_own(policy: BusPolicy) -> None:
     bus = MessageBus(policy)
     worker, writer = bus.open("researcher"), bus.open("coder")
-    receipts = [bus.send_external("desk", "outside", message_id=message_id) for message_id in ("m3", "m3-")]
-    receipts += [writer.send("researcher", "inside"), writer.send("researcher", "inside")]
+    receipts = [bus.send_external("desk", "outside", message_id=message_id) for message_id in ("m4", "m5", "m5-")]
+    receipts += [writer.send("researcher", "inside") for _ in range(3)]
     ids = [receipt.message_id or "" for receipt in receipts]
 
-    assert ids[:2] == ["m3", "m3-"]
-    assert len(set(ids)) == 4
-    assert bus.send_external("desk", "outside", message_id=ids[3]).code == "submission_conflict"
+    assert ids[:3] == ["m4", "m5", "m5-"]
+    assert len(set(ids)) == 6
+    assert [bus.send_external("desk", "outside", message_id=one).code for one in ids[3:]] == ["submission_conflict"] * 3
     worker.drain()
-    worker.returned(ids[2:])
-    assert [bus.fates(message_id)[0].state for message_id in ids] == ["claimed", "claimed", "delivered", "delivered"]
+    worker.returned(ids[3:])
+    assert [bus.fates(message_id)[0].state for message_id in ids] == ["claimed"] * 3 + ["delivered"] * 3
 
 
 RESERVED = ["user", "Person", "SYSTEM", "bus", "everyone"]
