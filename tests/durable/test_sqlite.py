@@ -2,9 +2,12 @@
 
 import asyncio
 import json
+import os
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -130,6 +133,53 @@ def test_the_lock_of_a_process_that_was_killed_is_free(tmp_path: Path) -> None:
     assert json.loads(lock_path(path).read_text())["address"] == "http://x"
     with lock_store(path):
         pass
+
+
+HOLDING = """
+import sqlite3, sys
+from pathlib import Path
+from restante.durable.db.lock import lock_store
+with lock_store(Path(sys.argv[1]), "http://x"):
+    connection = sqlite3.connect(sys.argv[1])
+    print("held", flush=True)
+    sys.stdin.read()
+    connection.close()
+"""
+
+
+@pytest.mark.parametrize("link", [Path.symlink_to, Path.hardlink_to])
+def test_a_held_store_is_in_use_under_any_name(tmp_path: Path, link: Callable[[Path, Path], None]) -> None:
+    path, alias = tmp_path / "s.db", tmp_path / "elsewhere" / "alias.db"
+    alias.parent.mkdir()
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDING, str(path)], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True
+    ) as holding:
+        assert holding.stdout is not None
+        assert holding.stdout.readline() == "held\n"
+        link(alias, path)
+
+        assert find_holder(alias) == Holder("http://x", holding.pid)
+        with pytest.raises(StoreUnavailable, match="http://x") as refused, lock_store(alias):
+            pass
+        holding.kill()
+
+    assert refused.value.field == "in_use"
+    assert find_holder(alias) is None
+
+
+def test_looking_for_the_holder_leaves_its_locks_in_place(tmp_path: Path) -> None:
+    path, alias = tmp_path / "s.db", tmp_path / "alias.db"
+    with lock_store(path, "http://x"), closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        alias.hardlink_to(path)
+        connection.execute("CREATE TABLE t (a)")
+        connection.execute("BEGIN EXCLUSIVE")
+        assert find_holder(alias) == find_holder(path) == Holder("http://x", os.getpid())
+        with pytest.raises(StoreUnavailable, match="http://x"), lock_store(alias):
+            pass
+        script = "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('INSERT INTO t VALUES (1)')"
+        other = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=False)
+
+    assert "database is locked" in other.stderr
 
 
 def test_a_lock_file_that_cannot_be_made_is_told(tmp_path: Path) -> None:
