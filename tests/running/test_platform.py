@@ -7,6 +7,8 @@ import pytest
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextContent, TextPart, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
+from restante.durable import turns
+from restante.durable.db.sqlite import write_beside
 from restante.errors import NotFound, StoreUnavailable, TextBlank, Unauthorized
 from restante.running.config import Limits
 from restante.running.platform import ReadRequest, SendRequest, StatesRequest, open_platform
@@ -172,6 +174,22 @@ async def test_what_a_stop_of_the_process_cut_off_is_interrupted_and_what_waits_
 
     assert (first.state, first.reason, second.state) == ("interrupted", "interrupted", "ended_ok")
     assert [prompt[-1] for prompt in later.passed] == ["b"]
+
+
+async def test_a_turn_that_somebody_else_ended_in_the_store_stops_no_other(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    gate = Gate()
+    async with platform_of(tmp_path, replying(gate)) as platform:
+        ci = await principal(platform)
+        sent = [await platform.send(ci, _to("scout", text)) for text in "ab"]
+        await until(lambda: gate.waiting)
+        await asyncio.to_thread(write_beside, tmp_path / "store.db", lambda tx: turns.interrupt_all(tx, 0))
+        gate.open()
+        first, second = [await settled(platform, ci, receipt.message_id) for receipt in sent]
+
+    assert (first.state, second.state) == ("interrupted", "ended_ok")
+    assert "came to nothing" in caplog.text
 
 
 async def test_a_second_platform_on_a_store_is_refused_naming_the_first(tmp_path: Path) -> None:

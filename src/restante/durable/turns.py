@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from restante.durable import lanes, messages, words
 from restante.durable.db.database import Row, Transaction
 from restante.durable.messages import Arrived
-from restante.durable.states import TURNS, Cause, after
+from restante.durable.states import TURNS, Cause, after, may
 from restante.durable.topics import chat_topic, lane_topic
 from restante.durable.words import Words
 
@@ -87,9 +87,16 @@ def returned(tx: Transaction, turn_id: str, chat_id: str, now_ms: int) -> None:
     tx.run("UPDATE chats SET last_read_at = ?, last_activity_at = ? WHERE chat_id = ?", now_ms, now_ms, chat_id)
 
 
-def end(tx: Transaction, turn_id: str, ending: Ending, now_ms: int) -> None:
-    """The turn is over. What nobody read of a person's words becomes the next turn, in this same change."""
+def end(tx: Transaction, turn_id: str, ending: Ending, now_ms: int) -> bool:
+    """The turn is over. What nobody read of a person's words becomes the next turn, in this same change.
+
+    False, and nothing changed, where the store says already how it ended.
+    """
     row = _get(tx, turn_id)
+    tx.wake(chat_topic(row["chat_id"]))
+    tx.wake(lane_topic(row["chat_id"]))
+    if not may(TURNS, row["state"], ending.cause):
+        return False
     _move(tx, row, ending.cause, now_ms)
     tx.run(
         "UPDATE turns SET answer = ?, error = ?, report = ? WHERE turn_id = ?",
@@ -105,8 +112,7 @@ def end(tx: Transaction, turn_id: str, ending: Ending, now_ms: int) -> None:
     words.happened(tx, turn_id, ending.cause, now_ms, reason=reason)
     _carry(tx, row, ending.cause, now_ms)
     tx.run("UPDATE chats SET last_activity_at = ? WHERE chat_id = ?", now_ms, row["chat_id"])
-    tx.wake(chat_topic(row["chat_id"]))
-    tx.wake(lane_topic(row["chat_id"]))
+    return True
 
 
 def interrupt_all(tx: Transaction, now_ms: int) -> list[str]:

@@ -158,10 +158,12 @@ class Player:
     async def _end(self, ending: Ending, history: str | None) -> None:
         """Commit the end, however long it takes until there is room for it."""
         claimed, clock = self._turn, self._engine.clock
+        was_running = True
 
         def change(tx: Transaction) -> None:
-            turns.end(tx, claimed.turn_id, ending, now_ms(clock))
-            if history is not None:
+            nonlocal was_running
+            was_running = turns.end(tx, claimed.turn_id, ending, now_ms(clock))
+            if was_running and history is not None:
                 chats.write_history(tx, claimed.chat_id, history)
 
         while True:
@@ -171,7 +173,9 @@ class Player:
                 logger.warning("The end of %s waits: %s", claimed.turn_id, error.message)
                 await clock.sleep(RETRY_S)
             else:
-                return
+                break
+        if not was_running:
+            logger.error("The end of %s came to nothing: somebody else has ended it in the store.", claimed.turn_id)
 
 
 def _written(messages: tuple[ModelMessage, ...]) -> str:
