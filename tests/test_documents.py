@@ -29,17 +29,20 @@ def test_the_readme_is_short_enough_to_read() -> None:
 
 
 def test_the_python_of_the_readme_runs_as_it_stands_and_prints_what_it_says() -> None:
-    (example,) = blocks("python")
+    example, orchestrator = blocks("python")
 
-    printed = subprocess.run([sys.executable, "-c", example], capture_output=True, text=True, check=True).stdout
+    printed = subprocess.run(
+        [sys.executable, "-c", example + orchestrator], capture_output=True, text=True, check=True
+    ).stdout
 
-    lines = [line.strip() for line in printed.splitlines()]
+    *lines, last = [line.strip() for line in printed.splitlines()]
     assert lines == [
         "The scout says 42.",
         "scout#1 -> writer#1 It is 42. delivered",
         "Nothing was left undelivered.",
     ]
     assert all(f"`{line}`" in README.replace("\n", " ") for line in lines)
+    assert last == "The writer has it: 42. Nothing was left undelivered."
 
 
 def test_the_commands_of_the_readme_run_as_they_stand(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ MAY_IMPORT = {
     "__init__": {"bus", *LEAVES},
     "errors": set[str](),
     "names": {"errors"},
-    "texts": set[str](),
+    "texts": {"errors"},
     "bus": {"bus", *LEAVES},
     "turn": {"turn", "bus", *LEAVES},
     "durable": {"durable", *LEAVES},

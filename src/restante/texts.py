@@ -2,6 +2,8 @@
 
 from typing import Literal, NamedTuple
 
+from restante.errors import InvalidText, RestanteError, TextBlank, TextTooLong
+
 Origin = Literal["person", "agent", "external", "bus"]
 """Who a prompt part comes from. Decisions about authority read this and never the text."""
 
@@ -36,6 +38,19 @@ def problem_of(text: str, limit: int) -> TextProblem | None:
     if not text.strip(WHITE_SPACE):
         return TextProblem("text_blank", "There is nothing to read in an empty or blank text. Write some words.")
     return None
+
+
+def check_text(text: str, limit: int) -> None:
+    """Raise `InvalidText`, `TextTooLong` or `TextBlank` if `text` cannot be sent."""
+    if problem := problem_of(text, limit):
+        raise _ERRORS[problem.code](problem.message)
+
+
+_ERRORS: dict[str, type[RestanteError]] = {
+    "invalid_text": InvalidText,
+    "text_too_long": TextTooLong,
+    "text_blank": TextBlank,
+}
 
 
 def _unusable(text: str, place: int) -> TextProblem:

@@ -1,20 +1,23 @@
 """The demo, as anybody starts it: its messages travel for real, and its books balance."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+README = Path(__file__).parents[2] / "README.md"
 COMMAND = Path(sys.executable).parent / "restante"
 
 
 @pytest.fixture(scope="module")
 def demos() -> dict[str, str]:
     """What the demo prints under each policy. Both play at once, since each takes its time for the eye."""
+    wide = {**os.environ, "COLUMNS": "120"}
     playing = {
         policy: subprocess.Popen(
-            [COMMAND, "demo", *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            [COMMAND, "demo", *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=wide
         )
         for policy, options in (("default", ()), ("classic", ("--classic",)))
     }
@@ -47,7 +50,7 @@ def test_by_default_thanks_to_a_finished_worker_are_refused_at_once(demos: dict[
 
 
 def test_under_classic_the_same_thanks_are_accepted_and_then_reported(demos: dict[str, str]) -> None:
-    assert "refused" not in demos["classic"]
+    assert "✗ refused" not in demos["classic"]
     assert "Undelivered: assistant -> researcher#1: Thank you for the fruits!" in demos["classic"]
 
 
@@ -55,3 +58,12 @@ def test_under_classic_the_same_thanks_are_accepted_and_then_reported(demos: dic
 def test_a_client_that_lost_its_answer_finds_its_message_stored_once(demos: dict[str, str], policy: str) -> None:
     assert "replayed: true" in demos[policy]
     assert "clerk -> shop: Parcel 17 is in Lisbon.  ✓ the waiting read returns" in demos[policy]
+
+
+def test_the_readme_opens_with_the_table_of_the_demo(demos: dict[str, str]) -> None:
+    table = README.read_text().split("```text\n")[1].split("```")[0].splitlines()
+
+    printed = [line.rstrip() for line in demos["default"].splitlines()]
+
+    begins = printed.index(table[0])
+    assert printed[begins : begins + len(table)] == table

@@ -203,6 +203,11 @@ class MessageBus:
             waiting = self._ledger.waiting(self._directory.entry)
             return tuple(owed.mail.message for owed in waiting if owed.mail.message.origin == "person")
 
+    @property
+    def sink_failure(self) -> Exception | None:
+        """What the sink raised. From then on it is told nothing; the bus goes on."""
+        return self._notes.failure
+
     def record(self) -> dict[str, Any]:
         """The whole account of the turn so far, ready for JSON."""
         with self._lock:

@@ -1,15 +1,19 @@
 """The journal of a turn: its entries as they happen, for any number of readers, from the first one on."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 
 from restante.bus.entry import JournalEntry, Sink
+
+logger = logging.getLogger(__name__)
 
 
 class Journal:
     """A sink for a bus: it keeps the entries of a turn, and passes each on to another sink.
 
-    Make it inside a running event loop. Entries may come from any thread.
+    Make it inside a running event loop. Entries may come from any thread. A sink that raises is logged once and told
+    nothing more; the journal goes on.
     """
 
     def __init__(self, sink: Sink | None = None) -> None:
@@ -22,11 +26,13 @@ class Journal:
     def __call__(self, entry: JournalEntry) -> None:
         """Take an entry. It never waits for a reader."""
         self._entries.append(entry)
+        self._ring()
         try:
             if self._sink is not None:
                 self._sink(entry)
-        finally:
-            self._ring()
+        except Exception:
+            self._sink = None
+            logger.exception("The sink of a turn raised at entry %d; it is told nothing more.", entry.number)
 
     @property
     def entries(self) -> tuple[JournalEntry, ...]:

@@ -9,6 +9,7 @@ from pydantic_ai.usage import UsageLimits
 
 from restante.bus.reader import Reader
 from restante.errors import RestanteError
+from restante.texts import problem_of
 from restante.turn import parts
 from restante.turn.mailbox import Mailbox, MailboxOptions, mailbox_of
 from restante.turn.notes import describe
@@ -38,6 +39,8 @@ class _Spawner:
             raise ToolFailed(NO_ADDRESS)
         if agent not in self._agents:
             raise ToolFailed(f"not_found: there is no agent {agent!r}. You can spawn: {', '.join(self._agents)}.")
+        if problem := problem_of(task, len(task)):
+            raise ToolFailed(f"{problem.code}: {problem.message}")
         reader = _open(caller, agent)
         caller.notes.spawn(agent, task, reader.address)
         options = MailboxOptions(reader=reader, runs=caller.runs, observer=caller.options.observer)

@@ -19,6 +19,7 @@ from restante.bus.policy import BusPolicy
 from restante.bus.receipt import Receipt
 from restante.bus.report import CloseReport
 from restante.errors import InvalidArguments, TurnStopped
+from restante.texts import check_text
 from restante.turn import parts
 from restante.turn.journal import Journal
 from restante.turn.mailbox import Mailbox, MailboxOptions
@@ -97,6 +98,8 @@ class Turn:
         self._journal = options.journal or Journal(options.sink)
         known = {options.label, *options.agents}
         self.bus = options.bus or MessageBus(options.policy, labels=known, sink=self._journal)
+        for one in [prompt] if isinstance(prompt, str) else [one.text for one in prompt]:
+            check_text(one, self.bus.policy.text_limit)
         self._reader = self.bus.open_entry(options.label)
         self._messages = tuple(options.history)
         self._output: object = None
@@ -207,7 +210,7 @@ async def open_turn(
     """Start a turn; its entry run begins at once. The person's words, as a text or as messages, begin it.
 
     Leaving the block waits for the result. Leaving it by an exception cancels every run and awaits it, and the
-    exception comes out unchanged. Raises `BadLabel` and `InvalidArguments`.
+    exception comes out unchanged. Raises `BadLabel`, `InvalidArguments`, and what `check_text` says of the words.
     """
     left_by: BaseException | None = None
     turn = Turn(agent, prompt, options or TurnOptions())

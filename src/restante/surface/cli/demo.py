@@ -94,8 +94,8 @@ class Scenes:
 
     def close(self) -> None:
         """The table with the books, and how to go on."""
-        self._title(4, "What became of every message:")
-        self._console.print(self.books.table())
+        self._title(4, "What became of every message, for each address; what was refused was never accepted:")
+        self._console.print(self.books.table(self._console.width))
         self._console.print(f"[bold]{self.books.sentence()}[/]\n")
         self._say('Your model:  restante init && restante run "What is new?"    (restante.toml names the model)')
         self._say('Your agents: agent.run(prompt, capabilities=[Mailbox(bus, "researcher")])    (see the README)')

@@ -10,6 +10,10 @@ from restante.bus.entry import JournalEntry
 from restante.bus.fates import IN_WORDS
 from restante.surface.visible import visible_line
 
+_FITS = 80
+"""Columns below which the table breaks its lines."""
+_BESIDE = 62
+"""Columns that everything but the message takes."""
 _STYLES = {"delivered": "green", "undelivered": "red", "refused": "yellow"}
 
 
@@ -56,24 +60,24 @@ class Books:
                 self.rows.append(Row(message["sender"], to, message["text"], facts["state"], _why(facts)))
             elif is_refusal(entry):
                 send = known[facts["tool_call_id"]]
-                why = "refused, not stored"
-                self.rows.append(Row(entry.address or "", send["to"], send["text"], "refused", why))
+                self.rows.append(Row(entry.address or "", send["to"], send["text"], "refused", _why_refused(facts)))
 
     def add_read(self, sender: str, to: str, text: str, why: str) -> None:
         """A message of the platform that has been read."""
         self.accepted += 1
         self.rows.append(Row(sender, to, text, "delivered", why))
 
-    def table(self) -> Table:
-        """From, to, fate, why."""
+    def table(self, width: int) -> Table:
+        """From, to, message, fate, why, on so many columns; the message gives way where they are few."""
+        narrow = width < _FITS
         table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", show_edge=False)
-        table.add_column("from", min_width=12, no_wrap=True)
-        table.add_column("to", min_width=12, no_wrap=True)
-        table.add_column("message", max_width=20, no_wrap=True, style="dim")
-        table.add_column("fate", min_width=11, no_wrap=True)
+        table.add_column("from", no_wrap=not narrow)
+        table.add_column("to", no_wrap=not narrow)
+        table.add_column("message", max_width=None if narrow else max(12, width - _BESIDE), no_wrap=not narrow)
+        table.add_column("fate", no_wrap=not narrow)
         table.add_column("why")
         for row in self.rows:
-            text = Text(visible_line(row.text), overflow="ellipsis")
+            text = Text(visible_line(row.text), "dim", overflow="ellipsis")
             table.add_row(row.sender, row.to, text, Text(row.fate, _STYLES.get(row.fate, "")), row.why)
         return table
 
@@ -94,6 +98,11 @@ def _owed(matched: list[tuple[str, str | None]]) -> int:
 
 def _why(fate: Mapping[str, Any]) -> str:
     return "its call returned" if fate["state"] == "delivered" else IN_WORDS[fate["reason"]]
+
+
+def _why_refused(result: Mapping[str, Any]) -> str:
+    code = str(result["text"]).partition(":")[0]
+    return f"not stored: {'it had finished' if code == 'recipient_finished' else code}"
 
 
 def is_refusal(entry: JournalEntry) -> bool:
