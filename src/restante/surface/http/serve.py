@@ -9,12 +9,14 @@ from pathlib import Path
 from types import FrameType
 
 import uvicorn
+from fastapi import FastAPI
 
 from restante.running.agents import Hosted
 from restante.running.config import Config
 from restante.running.platform import Platform, open_platform
 from restante.running.tasks import owning_group
 from restante.surface.http.app import build_app
+from restante.surface.http.bodies import BODY_S, Bodies
 
 LOOPBACK = "127.0.0.1"
 GRACE_S = 5
@@ -22,10 +24,11 @@ GRACE_S = 5
 
 
 class Server(uvicorn.Server):
-    """A server that answers open long polls before it stops."""
+    """A server that answers open long polls and half-sent requests before it stops."""
 
-    def __init__(self, platform: Platform, *, signals: bool) -> None:
-        super().__init__(_settings(platform))
+    def __init__(self, platform: Platform, *, signals: bool, body_s: float = BODY_S) -> None:
+        self._bodies = Bodies(body_s)
+        super().__init__(_settings(build_app(platform, self._bodies)))
         self.ready = asyncio.Event()
         """Set when it listens."""
         self._platform = platform
@@ -39,8 +42,13 @@ class Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """A signal asks for an orderly stop."""
-        self._loop.call_soon_threadsafe(self._platform.prepare_to_stop)
+        self._loop.call_soon_threadsafe(self.prepare_to_stop)
         super().handle_exit(sig, frame)
+
+    def prepare_to_stop(self) -> None:
+        """Whoever waits is answered now, whether for a message or with the rest of a body."""
+        self._platform.prepare_to_stop()
+        self._bodies.cut_off()
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -97,11 +105,13 @@ def run_serving(
 
 
 @asynccontextmanager
-async def running_server(platform: Platform, host: str = LOOPBACK, port: int = 0) -> AsyncGenerator[str]:
-    """Serve an open platform for the length of the block; the URL."""
+async def running_server(
+    platform: Platform, host: str = LOOPBACK, port: int = 0, *, body_s: float = BODY_S
+) -> AsyncGenerator[str]:
+    """Serve an open platform for the length of the block; the URL. A body is to come within `body_s` seconds."""
     listening = listen(host, port)
     url = url_of(listening)
-    server = Server(platform, signals=False)
+    server = Server(platform, signals=False, body_s=body_s)
     async with owning_group() as group:
         serving = group.create_task(server.serve(sockets=[listening]))
         await server.ready.wait()
@@ -109,7 +119,7 @@ async def running_server(platform: Platform, host: str = LOOPBACK, port: int = 0
         try:
             yield url
         finally:
-            platform.prepare_to_stop()
+            server.prepare_to_stop()
             server.should_exit = True
             await serving
 
@@ -119,9 +129,9 @@ async def _tell_when_ready(server: Server, url: str, ready: Callable[[str], None
     ready(url)
 
 
-def _settings(platform: Platform) -> uvicorn.Config:
+def _settings(app: FastAPI) -> uvicorn.Config:
     return uvicorn.Config(
-        build_app(platform),
+        app,
         http="httptools",
         ws="none",
         lifespan="off",

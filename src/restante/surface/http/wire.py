@@ -11,17 +11,15 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from restante.errors import (
-    BodyTooLarge,
     InvalidArguments,
-    Limit,
     MethodNotAllowed,
     NotFound,
     RestanteError,
     Unauthorized,
-    UnsupportedMediaType,
 )
 from restante.running.platform import Caller, Platform
 from restante.running.tasks import owning_group
+from restante.surface.http.bodies import Bodies
 from restante.surface.parse import Fields, parse_json, parse_query
 
 T = TypeVar("T")
@@ -49,9 +47,9 @@ async def body_of(request: Request) -> Fields:
     """The fields of a JSON body. Raises the refusal of a body that is too large, no JSON, or not in UTF-8."""
     if request.query_params:
         raise InvalidArguments("This route takes its fields in the body.", field=next(iter(request.query_params)))
-    _check_type(request)
     limits = platform_of(request).config.limits
-    return parse_json(await _read(request, limits.body_max), limits.json_depth)
+    bodies: Bodies = request.app.state.bodies
+    return parse_json(await bodies.read(request, limits.body_max), limits.json_depth)
 
 
 def query_of(request: Request, *numbers: str) -> Fields:
@@ -80,12 +78,19 @@ async def unless_gone(request: Request, waiting: Awaitable[T]) -> T | None:
 
 async def on_refusal(request: Request, error: Exception) -> Response:
     """A refusal, or the store's failure, as every door shows it."""
-    del request
     assert isinstance(error, RestanteError)  # noqa: S101  # the app registers it for nothing else
     refused = answer(error.body(), error.http_status)
+    if getattr(request.state, "close", False):
+        refused.headers["Connection"] = "close"
     if error.retry_after_seconds is not None:
         refused.headers["Retry-After"] = str(max(1, round(error.retry_after_seconds)))
     return refused
+
+
+async def on_client_gone(request: Request, error: Exception) -> Response:
+    """The client went away while it sent: nobody's mistake, and nobody to tell."""
+    del request, error
+    return Response(status_code=CLIENT_GONE)
 
 
 async def on_no_route(request: Request, error: Exception) -> Response:
@@ -132,30 +137,6 @@ async def _client_goes(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
     raise _ClientGone
-
-
-def _check_type(request: Request) -> None:
-    kind, _, parameters = request.headers.get("content-type", "").partition(";")
-    charset = parameters.strip().lower().removeprefix("charset=").strip('"')
-    encoded = request.headers.get("content-encoding", "identity")
-    if kind.strip().lower() != "application/json" or charset not in {"", "utf-8"} or encoded != "identity":
-        raise UnsupportedMediaType("Send JSON in UTF-8, as it is: `Content-Type: application/json`.")
-
-
-async def _read(request: Request, limit: int) -> bytes:
-    length = request.headers.get("content-length", "")
-    if length.isdecimal() and int(length) > limit:
-        raise _too_large(limit, int(length))
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > limit:
-            raise _too_large(limit, len(body))
-    return bytes(body)
-
-
-def _too_large(limit: int, size: int) -> BodyTooLarge:
-    return BodyTooLarge(f"A body has at most {limit:,} bytes.", limit=Limit("body_max", limit, size))
 
 
 def _place(error: BaseException) -> str:
