@@ -7,12 +7,15 @@ from restante.errors import Limit, RestanteError
 
 
 class Unreachable(RestanteError):
-    """The server gave no answer, however often it was asked. Whether it accepted a send is unknown: send it again.
+    """The server gave no answer, however often it was asked.
 
-    Use the same submission_id; the message is then stored once.
+    Where the request may have left, it is unknown whether a send was accepted: send it again with the same
+    submission_id, and the message is stored once.
     """
 
     code = "store_unavailable"
+    may_have_left = True
+    """Whether a try had a connection to send on; if none had, nothing was sent."""
 
 
 def _classes() -> dict[str, type[RestanteError]]:
