@@ -1,10 +1,14 @@
 """One writer commits together whatever waits, and an error stays with whoever made it."""
 
 import asyncio
+import sqlite3
+from pathlib import Path
+from typing import cast
 
 import pytest
 
 from restante.durable.db.database import Transaction
+from restante.durable.db.sqlite import SqliteTransaction, open_sqlite
 from tests.durable.stores import Store
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(30)]
@@ -83,6 +87,18 @@ async def test_a_caller_that_goes_away_undoes_nothing(store: Store) -> None:
 
     await store.database.write(lambda tx: _made(tx, "later"))
     assert await store.database.read(_count) == 2
+
+
+async def test_a_change_that_cannot_be_undone_leaves_no_later_one_without_an_answer(tmp_path: Path) -> None:
+    def break_it(tx: Transaction) -> None:
+        cast("SqliteTransaction", tx)._connection.close()
+        raise LookupError
+
+    async with open_sqlite(tmp_path / "s.db", lambda _: None, now_ms=0) as database:
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            await database.write(break_it)
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            await database.write(lambda tx: _made(tx, "later"))
 
 
 async def test_a_question_sees_every_commit_before_it_and_changes_nothing(store: Store) -> None:

@@ -83,6 +83,8 @@ class Commits:
 
     def _commit(self, batch: Sequence[_Job]) -> None:
         try:
+            if self._connection.in_transaction:  # the last one could not be rolled back
+                self._connection.rollback()
             self._connection.execute("BEGIN IMMEDIATE")
         except sqlite3.Error as error:
             # Nobody's change is at fault, and trying each alone would only wait again for each.
@@ -94,10 +96,18 @@ class Commits:
             tx.finish()
             self._connection.execute("COMMIT")
         except Exception as error:  # noqa: BLE001  # a change is the caller's code; what it raises is its answer
-            self._connection.rollback()
-            self._retry(batch, error)
+            self._undo(batch, error)
         else:
             self._hand_out(settled, tx.committed())
+
+    def _undo(self, batch: Sequence[_Job], error: Exception) -> None:
+        try:
+            self._connection.rollback()
+        except sqlite3.Error as failure:
+            # The writer goes on: whether the next change can begin is found out there.
+            self._hand_out([_Settled(job, None, failure_of(failure)) for job in batch], None)
+        else:
+            self._retry(batch, error)
 
     def _retry(self, batch: Sequence[_Job], error: Exception) -> None:
         if len(batch) == 1:
