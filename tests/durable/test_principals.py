@@ -24,11 +24,26 @@ async def test_a_second_token_of_a_label_is_the_same_principals(tmp_path: Path) 
     async with open_store(tmp_path / "s.db") as store:
         one, two = [
             await store.database.write(lambda tx: principals.create_token(tx, label, NOON_MS))  # noqa: B023
-            for label in ("ci", "CI")
+            for label in ("ci", "ci")
         ]
 
     assert one.principal_id == two.principal_id
     assert one.token != two.token
+
+
+async def test_a_label_in_other_letters_is_refused_naming_the_one_that_there_is(tmp_path: Path) -> None:
+    async with open_store(tmp_path / "s.db") as store:
+        await store.database.write(lambda tx: principals.create_token(tx, "ci", NOON_MS))
+        with pytest.raises(BadLabel, match="'ci'"):
+            await store.database.write(lambda tx: principals.create_token(tx, "CI", NOON_MS))
+
+
+async def test_nobody_gets_the_name_of_a_hosted_agent(tmp_path: Path) -> None:
+    async with open_store(tmp_path / "s.db") as store:
+        for label in ("scout", "Scout"):
+            with pytest.raises(BadLabel, match="'scout' is an agent") as refused:
+                await store.database.write(lambda tx: principals.create_token(tx, label, NOON_MS))  # noqa: B023
+            assert refused.value.code == "invalid_name"
 
 
 async def test_every_token_that_does_not_open_gets_the_same_answer(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from restante.durable import turns
 from restante.durable.db.sqlite import write_beside
-from restante.errors import NotFound, StoreUnavailable, TextBlank, Unauthorized
+from restante.errors import BadConfig, NotFound, StoreUnavailable, TextBlank, Unauthorized
 from restante.running.config import Limits
 from restante.running.platform import ReadRequest, SendRequest, StatesRequest, open_platform
 from restante.testing import FakeClock, ScriptedModel
@@ -190,6 +190,16 @@ async def test_a_turn_that_somebody_else_ended_in_the_store_stops_no_other(
 
     assert (first.state, second.state) == ("interrupted", "ended_ok")
     assert "came to nothing" in caplog.text
+
+
+async def test_an_agent_with_the_name_of_a_principal_is_refused_at_the_start(tmp_path: Path) -> None:
+    async with platform_of(tmp_path, replying(echo)) as platform:
+        await platform.create_token("ci")
+    with pytest.raises(BadConfig, match=r"agent 'CI'.*principal 'ci'") as refused:
+        async with open_platform(config(), {"CI": hosting("CI", replying(echo))}, tmp_path / "store.db"):
+            pass
+
+    assert refused.value.code == "invalid_name"
 
 
 async def test_a_second_platform_on_a_store_is_refused_naming_the_first(tmp_path: Path) -> None:

@@ -3,12 +3,13 @@
 import hashlib
 import hmac
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from restante.durable.callers import Caller
 from restante.durable.db.database import Transaction
 from restante.durable.ids import new_id
-from restante.errors import NotFound, Unauthorized
+from restante.errors import BadAgentName, BadLabel, NotFound, Unauthorized
 from restante.names import check_name, folded
 
 TOKENS_TOPIC = "tokens"
@@ -38,7 +39,10 @@ class NewToken:
 
 
 def create_token(tx: Transaction, label: str, now_ms: int) -> NewToken:
-    """A new token of the principal that has this label, which is made if there is none. Raises `BadLabel`."""
+    """A new token of the principal that has exactly this label, which is made if there is none.
+
+    Raises `BadLabel`, also for a label that a hosted agent has, or another principal in other letter case.
+    """
     check_name(label)
     principal_id = _principal(tx, label, now_ms)
     token = f"restante_{secrets.token_urlsafe(_SECRET_BYTES)}"
@@ -51,6 +55,18 @@ def create_token(tx: Transaction, label: str, now_ms: int) -> NewToken:
         now_ms,
     )
     return NewToken(principal_id=principal_id, token_id=token_id, token=token, label=label)
+
+
+def check_agent_names(tx: Transaction, names: Iterable[str]) -> None:
+    """Raise `BadAgentName` for an agent that would have the name of a principal, in any letter case."""
+    for name in names:
+        row = tx.first("SELECT label FROM principals WHERE folded = ?", folded(name))
+        if row is not None:
+            raise BadAgentName(
+                f"The agent {name!r} has the name of the principal {row['label']!r}, which has a token of this store. "
+                "Rename the agent: nobody could tell the two apart.",
+                field=f"agents.{name}",
+            )
 
 
 def revoke_token(tx: Transaction, token_id: str, now_ms: int) -> None:
@@ -79,9 +95,21 @@ def digest_of(token: str) -> str:
 
 
 def _principal(tx: Transaction, label: str, now_ms: int) -> str:
-    found = tx.first("SELECT principal_id FROM principals WHERE folded = ?", folded(label))
+    found = tx.first("SELECT principal_id, label FROM principals WHERE folded = ?", folded(label))
+    if found is not None and found["label"] != label:
+        raise BadLabel(
+            f"There is the principal {found['label']!r} already, and names differ in more than letter case. "
+            "For a further token of it write it so; for somebody else choose another label.",
+            field="label",
+        )
     if found is not None:
         return found["principal_id"]
+    agent = tx.first("SELECT name FROM agents WHERE folded = ? AND archived_at IS NULL", folded(label))
+    if agent is not None:
+        raise BadLabel(
+            f"{agent['name']!r} is an agent of this store, and nobody else sends under its name. Choose another label.",
+            field="label",
+        )
     principal_id = new_id("principal")
     tx.run("INSERT INTO principals VALUES (?, ?, ?, ?)", principal_id, label, folded(label), now_ms)
     return principal_id

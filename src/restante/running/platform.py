@@ -209,7 +209,8 @@ async def open_platform(
     """The platform on the SQLite file `store`, which this process alone uses while the block lasts.
 
     Turns that a crash cut off are marked as interrupted; turns that wait are run. `address` is told to other processes.
-    Raises `StoreUnavailable`. What is raised inside the block comes out as it was.
+    Raises `StoreUnavailable`, and `BadAgentName` for an agent with the name of a principal. What is raised inside the
+    block comes out as it was.
     """
     time, signals = clock or SystemClock(), Signals()
     with lock_store(store, address) as lock:
@@ -229,5 +230,6 @@ async def open_platform(
 
 def _start(tx: Transaction, agents: Mapping[str, Hosted], at_ms: int) -> None:
     """What a crash cut off is interrupted, before anything else happens; the store knows who is hosted now."""
+    principals.check_agent_names(tx, agents)
     turns.interrupt_all(tx, at_ms)
     hosted_agents.sync_agents(tx, {name: hosted.free_text_ask for name, hosted in agents.items()}, at_ms)
