@@ -84,10 +84,6 @@ class Run:
         self.waits += step
         self._changed()
 
-    def place(self) -> int:
-        """Its place in the order of opening, as a key to sort by."""
-        return self.number
-
     def _changed(self) -> None:
         if self.holder is not None:
             self.state = "waiting" if self.waits else "running"
