@@ -130,6 +130,7 @@ def test_the_server_is_named_by_the_environment_too_and_then_gets_no_token_that_
         (["read", "--wait", "-1"], 2, "--wait"),
         (["states", "--state", "odd"], 2, "state is one of"),
         (["token", "create", "Person"], 2, "reserved"),
+        (["token", "create", "owner"], 2, "local owner's"),
         (["run", "x"], 7, "in use by the server at http"),
         (["serve", "--port", "0"], 7, "in use by the server at http"),
     ],

@@ -11,10 +11,14 @@ from restante.durable.db.database import Committed, Transaction
 from restante.durable.db.lock import find_holder, lock_store
 from restante.durable.db.sqlite import open_sqlite, write_beside
 from restante.durable.principals import NewToken
-from restante.errors import NotFound
+from restante.errors import BadLabel, NotFound
+from restante.names import folded
 from restante.running.transcript import Transcript, read_transcript
 
 T = TypeVar("T")
+
+OWNER = "owner"
+"""The name under which whoever made the store sends to the agents."""
 
 
 async def read_chat(store: Path, chat_id: str | None) -> Transcript:
@@ -25,6 +29,19 @@ async def read_chat(store: Path, chat_id: str | None) -> Transcript:
 
 async def make_token(store: Path, label: str) -> NewToken:
     """A new token for the principal with this label. Raises `BadLabel` and `StoreUnavailable`."""
+    if folded(label) == OWNER:
+        raise BadLabel(
+            f"The label {label!r} is the local owner's, who has a token. Choose another label.", field="label"
+        )
+    return await _make_token(store, label)
+
+
+async def make_owner_token(store: Path) -> NewToken:
+    """A token for whoever made the store. Raises `StoreUnavailable`."""
+    return await _make_token(store, OWNER)
+
+
+async def _make_token(store: Path, label: str) -> NewToken:
     now_ms = _now_ms()
     return await _within(store, lambda tx: principals.create_token(tx, label, now_ms))
 

@@ -11,9 +11,6 @@ from restante.surface.cli.places import CONFIG_NAME, FOLDER_NAME, STORE_NAME, TO
 from restante.surface.cli.templates import CONFIG_TEXT, SCRIPT_NAME, SCRIPT_TEXT
 from restante.surface.cli.terminal import run_async, show
 
-OWNER = "owner"
-"""The name under which whoever made the store sends to the agents."""
-
 
 def init(folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where to write it.")] = Path()) -> None:
     """Write a commented restante.toml for a team of four that plays a script until you name a model."""
@@ -42,13 +39,13 @@ def _make_folders(folder: Path) -> None:
 
 def _make_owner(private: Path) -> None:
     """The store, and a token for whoever sits here, so that `restante send` works without one being named."""
-    from restante.running.stored import make_token  # noqa: PLC0415 - takes its time to load
+    from restante.running.stored import make_owner_token  # noqa: PLC0415 - takes its time to load
 
     # What is in there is nobody else's, so it does not belong into a repository either.
     if not (private / ".gitignore").exists():
         _write_new(private / ".gitignore", "*\n", 0o644)
     if not (private / TOKEN_NAME).exists():
-        _write_new(private / TOKEN_NAME, run_async(make_token(private / STORE_NAME, OWNER)).token + "\n", 0o600)
+        _write_new(private / TOKEN_NAME, run_async(make_owner_token(private / STORE_NAME)).token + "\n", 0o600)
 
 
 def _write_new(path: Path, text: str, mode: int) -> None:
