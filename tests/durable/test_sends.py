@@ -4,10 +4,14 @@ import asyncio
 
 import pytest
 
-from restante.durable import agents, pages
+from restante.durable import agents, lanes, pages, turns
 from restante.durable.callers import Caller
+from restante.durable.db.database import Transaction
+from restante.durable.fates import StatesRequest, read_states
+from restante.durable.messages import STATES
 from restante.durable.pages import ReadRequest
-from restante.durable.sends import SendRequest
+from restante.durable.sends import REPEAT_HINTS, SendRequest
+from restante.durable.turns import Ending
 from restante.errors import (
     InvalidArguments,
     InvalidReference,
@@ -47,6 +51,57 @@ async def test_a_receipt_has_ids_and_says_nothing_of_an_answer(store: Store) -> 
     assert shape["state"] == "queued"
     assert {"message_id", "conversation_id", "inbox_id", "sequence", "store_id"} <= shape.keys()
     assert "call_id" not in shape
+
+
+async def _become(store: Store, state: str) -> None:
+    """Have the message that waits in the one lane become so."""
+
+    def change(tx: Transaction) -> None:
+        [chat_id] = lanes.list_lanes(tx)
+        turn = turns.take_next(tx, chat_id, NOON_MS)
+        assert turn is not None
+        if state == "ended_ok":
+            turns.returned(tx, turn.turn_id, chat_id, NOON_MS)
+            turns.end(tx, turn.turn_id, Ending(cause="ended"), NOON_MS)
+        elif state == "ended_failed":
+            turns.end(tx, turn.turn_id, Ending(cause="failed"), NOON_MS)
+        elif state == "interrupted":
+            turns.interrupt_all(tx, NOON_MS)
+
+    await store.database.write(change)
+
+
+@pytest.mark.parametrize(
+    ("state", "hint"),
+    [
+        ("started", "its turn runs"),
+        ("ended_ok", "read your inbox"),
+        ("ended_failed", "new submission_id"),
+        ("interrupted", "was interrupted. It will not run again"),
+    ],
+)
+async def test_the_hint_of_a_repeat_says_what_has_become_of_the_message(store: Store, state: str, hint: str) -> None:
+    ci = await store.principal("ci")
+    await store.send(ci, _to_scout(key="k"))
+    await _become(store, state)
+
+    again = await store.send(ci, _to_scout(key="k"))
+
+    assert (again.replayed, again.state) == (True, state)
+    assert hint in str(again.shape()["hint"])
+
+
+def test_every_state_of_a_message_has_a_hint_for_a_repeat() -> None:
+    assert REPEAT_HINTS.keys() == STATES - {"accepted"}
+
+
+async def test_states_of_a_submission_or_message_that_is_not_ones_own_are_not_found(store: Store) -> None:
+    ci, rival = await store.principal("ci"), await store.principal("rival")
+    sent = await store.send(ci, _to_scout(key="k"))
+    for asked in (StatesRequest(submission_id="k"), StatesRequest(message_id=sent.message_id)):
+        assert len((await store.database.read(lambda tx: read_states(tx, ci, asked, NOON_MS))).states) == 1  # noqa: B023
+        with pytest.raises(NotFound):
+            await store.database.read(lambda tx: read_states(tx, rival, asked, NOON_MS))  # noqa: B023
 
 
 async def test_a_send_by_name_or_id_reaches_the_same_agent(store: Store) -> None:

@@ -10,7 +10,10 @@ from restante.durable.times import rfc3339, rfc3339_or_none
 from restante.errors import NotFound
 
 REASONS = {
-    "interrupted": "The server stopped while the turn ran. It is not run again by itself; send the message again.",
+    "interrupted": (
+        "The server stopped while the turn ran, and the turn is not run again by itself; "
+        "send it again with a new submission_id."
+    ),
     "recipient_archived": "The agent was archived before its turn came.",
     "stopped": "The turn was stopped.",
     "turn_limit": "The turn took longer than the platform lets one take, and was stopped.",
@@ -97,11 +100,13 @@ class States:
 
 
 def read_states(tx: Transaction, caller: Caller, request: StatesRequest, now_ms: int) -> States:
-    """The caller's own sends. Raises `NotFound` for a message or an inbox that is not the caller's."""
+    """The caller's own sends. Raises `NotFound` for a message, a submission or an inbox that is not the caller's."""
     if request.inbox_id is not None:
         inboxes.get_inbox(tx, caller, request.inbox_id)
     if request.message_id is not None:
-        _check_own(tx, caller, request.message_id)
+        _check_own(tx, caller, "message_id", request.message_id)
+    if request.submission_id is not None:
+        _check_own(tx, caller, "submission_id", request.submission_id)
     cursor = resolve(tx, request.after, request.store_id)
     where, values = _filters(request)
     rows = tx.all(
@@ -129,9 +134,15 @@ _SELECT = (
 )
 
 
-def _check_own(tx: Transaction, caller: Caller, message_id: str) -> None:
-    if tx.first("SELECT 1 FROM messages WHERE message_id = ? AND sender_id = ?", message_id, caller.id) is None:
-        raise NotFound("You have sent no message with that id.")
+_OWN = {
+    "message_id": "SELECT 1 FROM messages WHERE message_id = ? AND sender_id = ?",
+    "submission_id": "SELECT 1 FROM messages WHERE submission_id = ? AND sender_id = ?",
+}
+
+
+def _check_own(tx: Transaction, caller: Caller, column: str, value: str) -> None:
+    if tx.first(_OWN[column], value, caller.id) is None:
+        raise NotFound(f"You have sent no message with that {column}.", field=column)
 
 
 def _filters(request: StatesRequest) -> tuple[str, list[Value]]:

@@ -29,6 +29,18 @@ from restante.errors import (
 from restante.texts import WHITE_SPACE, problem_of
 
 HINT = "Accepted is stored, and no answer: read your inbox to see whether one comes."
+_NOT_AGAIN = "It will not run again: to try once more, send it as a new message with a new submission_id."
+REPEAT_HINTS = {
+    "queued": "This was accepted before and is stored once: it waits for its turn.",
+    "started": "This was accepted before and is stored once: its turn runs.",
+    "read": "This was accepted before and is stored once: its turn runs, and a model was given it.",
+    "stored": "This was accepted before and is stored once: it waits for its reader.",
+    "ended_ok": "This was accepted before, and its turn has ended: read your inbox to see whether there is an answer.",
+    "ended_failed": f"This was accepted before, and its turn failed, or ended before it read this. {_NOT_AGAIN}",
+    "interrupted": f"This was accepted before, and its turn was interrupted. {_NOT_AGAIN}",
+    "undeliverable": f"This was accepted before, and could not be delivered. {_NOT_AGAIN}",
+}
+"""For the receipt of a repeat: what the state means that the message has now."""
 NO_SUBMISSION = "A submission_id has 1 to {limit} characters, not all of them blank."
 
 
@@ -86,7 +98,7 @@ class Receipt:
             "recipient": self.recipient.shape(),
             "remaining_in_hour": self.remaining_in_hour,
             "store_id": self.store_id,
-            "hint": HINT,
+            "hint": REPEAT_HINTS[self.state] if self.replayed else HINT,
         }
 
 
