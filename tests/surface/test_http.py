@@ -245,6 +245,13 @@ async def test_routes_and_methods_that_there_are_not_answer_in_our_form(door: Do
     assert no_method.headers["allow"] == "GET"
 
 
+async def test_a_method_that_there_is_not_is_told_all_that_there_are(door: Door) -> None:
+    answer = await door.http.put("/v1/messages")
+
+    assert answer.headers["allow"] == "GET, POST"
+    assert "GET, POST" in answer.json()["error"]["message"]
+
+
 async def test_health_needs_no_token_and_targets_do(door: Door) -> None:
     async with httpx2.AsyncClient(base_url=door.url, trust_env=False) as nobody:
         for path in ("/healthz", "/v1/health"):
@@ -316,6 +323,40 @@ async def test_the_description_lists_every_route(door: Door) -> None:
 
     assert {"/v1/messages", "/v1/inboxes/{inbox_id}/messages", "/v1/messages/states", "/v1/targets"} <= paths.keys()
     assert build_app(door.platform).openapi()["paths"].keys() == paths.keys()
+
+
+async def test_the_description_has_the_fields_of_each_route_and_the_form_of_errors(door: Door) -> None:
+    paths = (await door.http.get("/openapi.json")).json()["paths"]
+
+    sending, reading = paths["/v1/messages"]["post"], paths["/v1/inboxes/{inbox_id}/messages"]["get"]
+    fields = sending["requestBody"]["content"]["application/json"]["schema"]
+    assert {"target", "message", "submission_id"} <= fields["properties"].keys()
+    assert fields["required"] == ["message"]
+    assert {"inbox_id", "after", "limit", "wait_seconds"} <= {one["name"] for one in reading["parameters"]}
+    for methods in paths.values():
+        for route in methods.values():
+            error = route["responses"]["default"]["content"]["application/json"]["schema"]["properties"]["error"]
+            assert {"code", "message", "field"} <= error["properties"].keys()
+            assert "422" not in route["responses"]
+
+
+WORDS: list[tuple[bytes, str]] = [
+    (b'{"message": "a\nb"}', "a control character inside a text, to be written as an escape, at character 14"),
+    (b'\xef\xbb\xbf{"message": "x"}', "a byte order mark"),
+    (b'{"message": "x', "a text that never ends and begins at character 12"),
+]
+
+
+async def test_what_is_no_json_is_told_in_plain_words(door: Door) -> None:
+    for content, words in WORDS:
+        message = (await door.send(content=content, headers={"Content-Type": "application/json"})).json()["error"]
+        assert words in message["message"]
+
+
+async def test_a_wait_that_is_no_number_is_told_the_range(door: Door) -> None:
+    for value in ("true", "NaN", "%2025", "1e1"):
+        answer = await door.http.get(f"/v1/messages?wait_seconds={value}")
+        assert "wait_seconds is a number from 0 to 25" in answer.json()["error"]["message"]
 
 
 async def test_the_client_sends_waits_and_raises_what_the_server_refuses(door: Door) -> None:

@@ -12,6 +12,22 @@ _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _BRACKET = re.compile(rb"[\[\]{}]")
 _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
+_PROBLEMS = {
+    "Unexpected UTF-8 BOM (decode using utf-8-sig)": "a byte order mark, which is to be left out,",
+    "Invalid control character at": "a control character inside a text, to be written as an escape,",
+    "Unterminated string starting at": "a text that never ends and begins",
+    "Invalid \\escape": "an escape that JSON does not have",
+    "Invalid \\escape: ": "an escape that JSON does not have",
+    "Invalid \\uXXXX escape": "an escape \\u without its four hexadecimal digits",
+    "Expecting value": "a value is missing or misspelled",
+    "Expecting property name enclosed in double quotes": "a field name in double quotes is missing",
+    "Illegal trailing comma before end of object": "a comma too many",
+    "Illegal trailing comma before end of array": "a comma too many",
+    "Expecting ',' delimiter": "a comma or a closing bracket is missing",
+    "Expecting ':' delimiter": "a colon is missing",
+    "Extra data": "the object has ended, and more follows",
+}
+"""What is wrong with a text that is no JSON, in our words."""
 _DIGITS = 19
 """Digits of the largest number that any field takes."""
 
@@ -72,7 +88,8 @@ def parse_json(raw: bytes, depth_limit: int) -> Fields:
     except UnicodeDecodeError as error:
         raise InvalidArguments("The body is no UTF-8.") from error
     except json.JSONDecodeError as error:
-        raise InvalidArguments(f"The body is no JSON: {error.msg} at character {error.pos}.") from error
+        problem = _PROBLEMS.get(error.msg, "something unexpected")
+        raise InvalidArguments(f"The body is no JSON: {problem} at character {error.pos}.") from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits; brackets that never close
         raise InvalidArguments("The body holds a number or a nesting that no field takes.") from error
     if not isinstance(value, dict):
@@ -80,26 +97,29 @@ def parse_json(raw: bytes, depth_limit: int) -> Fields:
     return Fields(cast("dict[str, object]", value))
 
 
-def parse_query(pairs: Iterable[tuple[str, str]], numbers: Iterable[str] = ()) -> Fields:
+def parse_query(pairs: Iterable[tuple[str, str]], numbers: Mapping[str, tuple[float, float]] | None = None) -> Fields:
     """The fields of a query string, where every value is text; those in `numbers` must read as a number.
+
+    What `numbers` says of their ranges is for the refusal alone.
 
     Raises `InvalidArguments`.
     """
     values: dict[str, object] = {}
-    wanted = set(numbers)
+    ranges = numbers or {}
     for name, value in pairs:
         if name in values:
             raise InvalidArguments(f"{_shown(name)} is given twice.", field=name)
-        values[name] = _number(name, value) if name in wanted else value
+        values[name] = _number(name, value, ranges[name]) if name in ranges else value
     return Fields(values)
 
 
-def _number(name: str, value: str) -> float:
+def _number(name: str, value: str, range_: tuple[float, float]) -> float:
     if len(value) <= _DIGITS + 1 and _INTEGER.fullmatch(value):
         return int(value)
     if len(value) <= _DIGITS + 1 and _NUMBER.fullmatch(value):
         return float(value)
-    raise InvalidArguments(f"{name} is a number of at most {_DIGITS} digits.", field=name)
+    low, high = range_
+    raise InvalidArguments(f"{name} is a number from {low:,} to {high:,}, in digits and nothing else.", field=name)
 
 
 def _check_depth(raw: bytes, limit: int) -> None:

@@ -3,6 +3,7 @@
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.routing import Route
 
 from restante.errors import RestanteError
 from restante.running.platform import Platform
@@ -15,6 +16,7 @@ def build_app(platform: Platform, bodies: Bodies | None = None) -> FastAPI:
     """An ASGI app with every route of the platform, and their description at `/openapi.json`."""
     app = FastAPI(title="restante", version="1", docs_url=None, redoc_url=None, redirect_slashes=False)
     app.state.platform = platform
+    app.state.routes = [route for route in (*app.routes, *router.routes) if isinstance(route, Route)]
     app.state.bodies = bodies or Bodies()
     app.add_middleware(Incidents)
     app.add_exception_handler(RestanteError, on_refusal)

@@ -3,11 +3,12 @@
 import json
 import logging
 import secrets
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from typing import TypeVar
 
 from fastapi import Request, Response
 from starlette.exceptions import HTTPException
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from restante.errors import (
@@ -21,6 +22,7 @@ from restante.running.platform import Caller, Platform
 from restante.running.tasks import owning_group
 from restante.surface.http.bodies import Bodies
 from restante.surface.parse import Fields, parse_json, parse_query
+from restante.surface.requests import Field, ranges_of
 
 T = TypeVar("T")
 
@@ -52,9 +54,10 @@ async def body_of(request: Request) -> Fields:
     return parse_json(await bodies.read(request, limits.body_max), limits.json_depth)
 
 
-def query_of(request: Request, *numbers: str) -> Fields:
-    """The fields of the query string; `numbers` are those that must be one."""
-    return parse_query(request.query_params.multi_items(), numbers)
+def query_of(request: Request, fields: Mapping[str, Field]) -> Fields:
+    """The fields of the query string, those that are numbers as numbers."""
+    ranges = ranges_of(fields, platform_of(request).config.limits)
+    return parse_query(request.query_params.multi_items(), ranges)
 
 
 def answer(shape: object, status: int = 200) -> Response:
@@ -98,7 +101,7 @@ async def on_no_route(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101  # the app registers it for nothing else
     if error.status_code == NotFound("").http_status:
         return await on_refusal(request, NotFound("There is no such route. /openapi.json lists them."))
-    allowed = (error.headers or {}).get("allow", (error.headers or {}).get("Allow", ""))
+    allowed = ", ".join(_methods(request))
     refused = await on_refusal(request, MethodNotAllowed(f"This route takes {allowed or 'other methods'}."))
     refused.headers["Allow"] = allowed
     return refused
@@ -127,6 +130,13 @@ class Incidents:
                 raise
             shown = {"code": "internal", "message": "This is our mistake. Tell us the incident_id."}
             await answer({"error": {**shown, "incident_id": incident_id}}, 500)(scope, receive, send)
+
+
+def _methods(request: Request) -> list[str]:
+    """Every method with which the path is a route: the framework names those of the first one only."""
+    routes: list[Route] = request.app.state.routes
+    matching = [route.methods or () for route in routes if route.path_regex.match(request.scope["path"])]
+    return sorted({method for methods in matching for method in methods})
 
 
 class _ClientGone(Exception):  # a fact
