@@ -4,17 +4,21 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import sqlite3
 import stat
 import subprocess
-from collections.abc import Iterator
+import threading
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.surface.terminal import COMMAND, restante
 
-ECHO = """\
+AGENTS = """\
+import asyncio
 import re
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
@@ -29,27 +33,49 @@ def reply(messages, info):
     arguments = {"action": "send", "inbox_id": inbox, "message": "\\x1b[2J got it"}
     return ModelResponse(parts=[ToolCallPart("messages", arguments)])
 
+async def think(messages, info):
+    await asyncio.Event().wait()
+
 echo = Agent(FunctionModel(reply))
+stuck = Agent(FunctionModel(think))
+"""
+CONFIG = """\
+entry = "echo"
+[agents.echo]
+agent = "agents_of_test:echo"
+[agents.stuck]
+agent = "agents_of_test:stuck"
 """
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder in which a server runs."""
-    folder = tmp_path_factory.mktemp("served")
-    restante("init", folder=folder)
-    (folder / "agents_of_test.py").write_text(ECHO)
-    (folder / "restante.toml").write_text('entry = "echo"\n[agents.echo]\nagent = "agents_of_test:echo"\n')
+@contextlib.contextmanager
+def serving(folder: Path) -> Generator[subprocess.Popen[str]]:
+    """A server that runs in that folder."""
     environment = os.environ | {"PYTHONPATH": str(folder)}
     command = [*COMMAND, "serve", "--port", "0"]
     with subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         assert any("restante serves" in line for line in process.stderr)
         try:
-            yield folder
+            yield process
         finally:
             process.send_signal(signal.SIGTERM)
             process.communicate(timeout=60)
+
+
+def make_team(folder: Path) -> None:
+    restante("init", folder=folder)
+    (folder / "agents_of_test.py").write_text(AGENTS)
+    (folder / "restante.toml").write_text(CONFIG)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder in which a server runs."""
+    folder = tmp_path_factory.mktemp("served")
+    make_team(folder)
+    with serving(folder) as process:
+        yield folder
     assert process.returncode in (0, -signal.SIGTERM)
 
 
@@ -63,10 +89,8 @@ def test_what_an_agent_answers_to_a_send_can_be_waited_for(served: Path) -> None
     head, body, foot = page.out.splitlines()
     assert "  echo -> owner  " in head
     assert body == "  \\x1b[2J got it"
-    assert foot.startswith("1 messages; go on with --after ")
-    cursor = foot.split()[-1]
-    assert restante("read", "--after", cursor, folder=served).out == f"0 messages; go on with --after {cursor}\n"
-    whole = json.loads(restante("read", receipt["inbox_id"], "--json", folder=served).out)
+    assert foot == "1 message"
+    whole = json.loads(restante("read", receipt["inbox_id"], "--json", "--all", folder=served).out)
     assert whole["messages"][0]["message"] == "\x1b[2J got it"
     assert receipt["message_id"] in restante("states", folder=served).out
 
@@ -80,6 +104,126 @@ def test_a_receipt_says_that_nobody_has_read_it_and_how_to_wait(served: Path) ->
     again = restante("send", "echo", "$(id) `x`\n\n", "--submission-id", "k1", folder=served)
     assert "by an earlier try" in again.out
     assert restante("send", "echo", "other", "--submission-id", "k1", folder=served).code == 4
+
+
+def test_a_reading_goes_on_where_the_last_one_ended_and_takes_nothing_away(served: Path) -> None:
+    token = restante("token", "create", "reader", folder=served).out.strip()
+    restante("send", "echo", "one", "--token", token, folder=served)
+    read = ("read", "--token", token)
+
+    first = restante(*read, "--wait", "20", folder=served)
+    none = restante(*read, folder=served)
+    restante("send", "echo", "two", "--token", token, folder=served)
+    second = restante(*read, "--wait", "20", folder=served)
+    everything = restante(*read, "--all", folder=served)
+
+    assert first.out.splitlines()[-1] == "1 message"
+    assert none.out == "0 messages; older ones: restante read --all\n"
+    assert second.out.splitlines()[-1] == "1 message; older ones: restante read --all"
+    assert everything.out.splitlines()[-1] == "2 messages"
+    assert (
+        restante(*read, "--after", "0", "--limit", "1", folder=served)
+        .out.splitlines()[-1]
+        .startswith("1 message; there is more: restante read --after ")
+    )
+    assert restante(*read, folder=served).out.startswith("0 messages")
+
+
+def test_what_was_skipped_is_not_read(served: Path) -> None:
+    token = restante("token", "create", "skipper", folder=served).out.strip()
+    restante("send", "echo", "one", "--token", token, folder=served)
+    page = json.loads(restante("read", "--token", token, "--wait", "20", "--json", folder=served).out)
+    cursors = set((served / ".restante/cursors").iterdir())
+    (kept,) = (path for path in cursors if json.loads(path.read_text())["after"] == page["next_cursor"])
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    kept.unlink()
+
+    restante("read", "--token", token, "--after", str(page["next_cursor"]), folder=served)
+
+    assert restante("read", "--token", token, folder=served).out.endswith("\n1 message\n")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "",
+        "[]",
+        "{",
+        '{"after": -1, "store_id": "s"}',
+        '{"after": 1, "store_id": "\\u0000"}',
+        '{"after": true, "store_id": "s"}',
+        '{"after": 9000000, "store_id": "s"}',
+        '{"after": 1e99, "store_id": null}',
+        "[" * 100_000,
+    ],
+)
+def test_a_cursor_that_is_damaged_or_of_another_store_means_from_the_start(served: Path, damage: str) -> None:
+    token = restante("token", "create", "damaged", folder=served).out.strip()
+    restante("send", "echo", "one", "--token", token, folder=served)
+    restante("read", "--token", token, "--wait", "20", folder=served)
+    for path in (served / ".restante/cursors").iterdir():
+        path.write_text(damage)
+
+    again = restante("read", "--token", token, folder=served)
+
+    assert (again.code, again.err) == (0, "")
+    assert again.out.splitlines()[-1][0] in "123456789"
+    assert restante("read", "--token", token, folder=served).out == "0 messages; older ones: restante read --all\n"
+
+
+def test_elsewhere_the_cursor_is_kept_in_the_users_folder_for_state(served: Path, tmp_path: Path) -> None:
+    url = json.loads((served / ".restante/store.db.lock").read_text())["address"]
+    token = restante("token", "create", "elsewhere", folder=served).out.strip()
+    restante("send", "echo", "one", "--token", token, folder=served)
+    there: dict[str, Any] = {"RESTANTE_URL": url, "RESTANTE_TOKEN": token, "XDG_STATE_HOME": str(tmp_path / "state")}
+
+    first = restante("read", "--wait", "20", folder=tmp_path, **there)
+
+    assert first.out.endswith("\n1 message\n")
+    assert restante("read", folder=tmp_path, **there).out.startswith("0 messages; ")
+    (kept,) = (tmp_path / "state/restante/cursors").iterdir()
+    assert token not in kept.name + kept.read_text()
+
+
+def test_where_nothing_can_be_kept_the_messages_are_shown_all_the_same(served: Path, tmp_path: Path) -> None:
+    url = json.loads((served / ".restante/store.db.lock").read_text())["address"]
+    token = restante("token", "create", "nowhere", folder=served).out.strip()
+    restante("send", "echo", "one", "--token", token, folder=served)
+    (tmp_path / "file").write_text("")
+    there: dict[str, Any] = {"RESTANTE_URL": url, "RESTANTE_TOKEN": token, "XDG_STATE_HOME": str(tmp_path / "file")}
+
+    read = restante("read", "--wait", "20", folder=tmp_path, **there)
+
+    assert (read.code, read.out.splitlines()[-1]) == (0, "1 message")
+    assert read.err.startswith("Where you are could not be kept")
+
+
+def test_a_send_that_is_repeated_says_what_has_become_of_it(tmp_path: Path) -> None:
+    make_team(tmp_path)
+    send = ("send", "stuck", "hello", "--submission-id", "k1")
+    with serving(tmp_path):
+        restante(*send, folder=tmp_path)
+        with_one = restante("states", folder=tmp_path)
+    with serving(tmp_path):
+        again = restante(*send, folder=tmp_path)
+        known = restante("states", "--submission-id", "k1", folder=tmp_path)
+
+    assert "-> stuck  " in with_one.out
+    assert again.out.startswith("Accepted by an earlier try; interrupted, the server stopped while its turn ran: msg-")
+    assert "It will not run again by itself. Send it again with a new --submission-id" in again.out
+    assert "interrupted, the server stopped while its turn ran" in known.out
+
+
+def test_a_wait_whose_server_goes_away_says_so(tmp_path: Path) -> None:
+    make_team(tmp_path)
+    with serving(tmp_path):
+        command = [*COMMAND, "read", "--wait", "60"]
+        waiting = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        restante("send", "stuck", "hello", folder=tmp_path)
+    out, err = waiting.communicate(timeout=60)
+
+    assert (waiting.returncode, out) == (7, ""), err
+    assert "gave no answer" in err or "No server runs" in err
 
 
 def test_a_token_is_made_while_the_server_runs_and_is_good_at_once(served: Path) -> None:
@@ -122,7 +266,18 @@ def test_the_server_is_named_by_the_environment_too_and_then_gets_no_token_that_
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["send", "nobody", "x"], 5, "No agent"),
+        (["send", "nobody", "x"], 5, "You can name: echo, stuck."),
+        (["send", "echo", "x", "--token", "wrong\r"], 2, "This is no token"),
+        (["send", "echo", "x", "--token", "é"], 2, "This is no token"),
+        (["send", "echo", "\udcff"], 2, "Argument 3 is not UTF-8"),
+        (["send", "echo", "x", "--submission-id", "\udcff"], 2, "not UTF-8"),
+        (["read", "\udcff"], 2, "not UTF-8"),
+        (["export", "\udcff"], 2, "not UTF-8"),
+        (["read", "--url", "http://[::1", "--token", "t"], 2, "looks like http://127.0.0.1:8765"),
+        (["health", "--url", "http://[::1"], 2, "looks like http://127.0.0.1:8765"),
+        (["read", "--all", "--after", "3"], 2, "not both"),
+        (["states", "--message-id", "msg-0"], 5, "no message with that message_id"),
+        (["states", "--submission-id", "none"], 5, "no message with that submission_id"),
         (["send", "echo", " \n"], 2, "empty or blank"),
         (["send", "echo", "x", "--token", "wrong"], 3, "restante token create"),
         (["read", "inbox-0"], 5, ""),
@@ -151,15 +306,35 @@ def test_without_a_server_the_commands_say_what_to_do(tmp_path: Path) -> None:
     for command in (["send", "a", "b"], ["read"], ["states"], ["health"]):
         ran = restante(*command, folder=tmp_path)
         assert (ran.code, "restante serve" in ran.err) == (7, True)
+        assert "RESTANTE_URL=http://127.0.0.1:8765" in ran.err
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "no-such-host.invalid"])
+def test_a_send_that_found_no_server_says_that_nothing_was_sent(tmp_path: Path, host: str) -> None:
+    # Nothing listens at port 1.
+    ran = restante("send", "a", "b", "--url", f"http://{host}:1", "--token", "t", folder=tmp_path)
+
+    assert ran.code == 7
+    assert ran.err.endswith(". Nothing was sent.\n")
 
 
 def test_a_send_that_got_no_answer_is_unknown_and_says_how_to_repeat_it(tmp_path: Path) -> None:
-    # Nothing listens at port 1.
-    ran = restante("send", "a", "b", "--url", "http://127.0.0.1:1", "--token", "t", folder=tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as hearing:
+
+        def hang_up() -> None:
+            while True:
+                try:
+                    hearing.accept()[0].close()
+                except OSError:
+                    return
+
+        threading.Thread(target=hang_up, daemon=True).start()
+        url = f"http://127.0.0.1:{hearing.getsockname()[1]}"
+        ran = restante("send", "a", "b", "--url", url, "--token", "t", folder=tmp_path)
+        hearing.shutdown(socket.SHUT_RDWR)
 
     assert ran.code == 7
-    assert "unknown" in ran.err
-    assert "--submission-id " in ran.err
+    assert ". Whether it was accepted is unknown: send it again with --submission-id " in ran.err
 
 
 def test_a_port_that_is_taken_is_refused_with_what_would_work(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from restante.errors import RestanteError
-from restante.surface.cli import chats, mail, serving, starting
-from restante.surface.cli.terminal import fail
+from restante.surface.cli import chats, mail, reading, serving, starting
+from restante.surface.cli.terminal import check_arguments, fail, output, prepare
 
 app = typer.Typer(
     help="Carries messages between AI agents and tells you, for every one, whether it was read, and if not, why.",
@@ -38,17 +38,17 @@ app.command("export")(chats.export)
 app.command("serve")(serving.serve)
 token_app.command("create")(serving.create_token)
 app.command("send")(mail.send)
-app.command("read")(mail.read)
+app.command("read")(reading.read)
 app.command("states")(mail.states)
 app.command("health")(mail.health)
 
 
 def main() -> None:
     """The entry point. Every refusal is one line on standard error and the exit code of its kind."""
-    for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show a character shows its escape.
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    try:
-        app()
-    except RestanteError as error:
-        fail(error)
+    prepare()
+    with output():
+        try:
+            check_arguments(sys.argv[1:])
+            app()
+        except RestanteError as error:
+            fail(error)
