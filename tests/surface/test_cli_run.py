@@ -189,6 +189,35 @@ def test_a_faulty_configuration_is_one_line_with_file_and_line(tmp_path: Path) -
     assert ran.err == "restante: restante.toml:3: 'round' is no key of [limits]. The nearest one is 'rounds'.\n"
 
 
+@pytest.mark.parametrize("arguments", [["export"], ["run", "x"], ["--help"]])
+def test_output_that_cannot_be_written_is_said_in_one_line(tmp_path: Path, arguments: list[str]) -> None:
+    write_team(tmp_path, SCENE)
+    restante("run", "x", folder=tmp_path)
+
+    with Path("/dev/full").open("w") as full:
+        command = [*COMMAND, *arguments]
+        ran = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, check=False, text=True)
+
+    assert ran.returncode == 1
+    assert ran.stderr == "restante: The output could not be written: No space left on device.\n"
+
+
+def test_our_commands_show_no_banner_of_the_library_to_anybody(tmp_path: Path) -> None:
+    write_team(tmp_path, SCENE)
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "CI"))}
+
+    ran = subprocess.run(
+        [*COMMAND, "run", "x", "--quiet"],
+        cwd=tmp_path,
+        env=environment | {"AI_AGENT": "a coding agent, to whom the library would show it in a pipe"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert "logfire" not in ran.stderr.lower()
+
+
 def test_help_loads_nothing_heavy() -> None:
     script = "import sys, restante.surface.cli.main; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
