@@ -113,6 +113,33 @@ def test_quiet_prints_the_answer_alone(tmp_path: Path) -> None:
     assert restante("run", "--quiet", "x", folder=tmp_path).out == "It is 42.\n"
 
 
+REFUSED = """\
+[[assistant]]
+call = [
+  {tool = "send_message", args = {to = "resercher", text = "hello"}},
+  {tool = "spawn", args = {agent = "nobody", task = "look"}},
+  {tool = "spawn", args = {agent = "researcher", task = "look \\u001b[2J"}},
+]
+[[assistant]]
+say = "It is 42."
+[[researcher]]
+when = "never"
+say = "42"
+"""
+
+
+def test_what_was_refused_or_failed_is_seen_while_the_turn_runs(tmp_path: Path) -> None:
+    write_team(tmp_path, REFUSED)
+
+    ran = restante("run", "x", folder=tmp_path)
+
+    lines = ran.out.splitlines()
+    assert any(line.startswith("✗ refused: assistant -> resercher: not_found: ") for line in lines), ran.out
+    assert any(line.startswith("✗ spawn assistant -> nobody: not_found: ") for line in lines)
+    assert any(line.startswith("✗ spawn assistant -> researcher: researcher#1 failed: ScriptEnded: ") for line in lines)
+    assert "\x1b" not in ran.out
+
+
 def test_a_turn_that_fails_says_why_and_has_another_exit_code(tmp_path: Path) -> None:
     write_team(tmp_path, "[[assistant]]\nwhen = 'never'\nsay = 'x'\n")
 
@@ -224,3 +251,29 @@ def test_help_loads_nothing_heavy() -> None:
 
     heavy = {"pydantic", "pydantic_ai", "rich", "asyncio", "sqlite3", "fastapi", "starlette", "uvicorn", "httpx2"}
     assert heavy.isdisjoint(loaded)
+
+
+def test_a_store_is_made_only_in_a_folder_that_is_there_and_where_a_team_is(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    write_team(tmp_path, SCENE)
+
+    runs = [restante(*command, folder=tmp_path / "empty") for command in (["token", "create", "x"], ["run", "x"])]
+    named = restante("run", "x", "--store", "nope/x/store.db", folder=tmp_path)
+
+    assert [(ran.code, "There is no restante.toml. `restante init` writes one." in ran.err) for ran in runs] == [
+        (2, True),
+        (2, True),
+    ]
+    assert list((tmp_path / "empty").iterdir()) == []
+    assert (named.code, "There is no folder nope/x for the store." in named.err) == (2, True)
+    assert not (tmp_path / "nope").exists()
+
+
+def test_a_token_says_in_which_store_it_is(tmp_path: Path) -> None:
+    write_team(tmp_path, SCENE)
+
+    made = [restante("token", "create", "x", *named, folder=tmp_path) for named in ([], ["--store", "other.db"])]
+
+    assert [ran.code for ran in made] == [0, 0]
+    assert 'For "x", in .restante/store.db. ' in made[0].err
+    assert 'For "x", in other.db. ' in made[1].err

@@ -33,7 +33,7 @@ def run(
 ) -> None:
     """Say something to your agents and watch what they write to each other. Exit code 0: there is an answer."""
     text = words_of(prompt)
-    turn = run_async(_play(config, ready(store_of(config, store)), text, watch=not quiet and not as_json))
+    turn = run_async(_play(config, store, text, watch=not quiet and not as_json))
     if as_json:
         show_json(_shape(turn))
     else:
@@ -42,7 +42,7 @@ def run(
         sys.exit(STOPPED if turn.state == "stopped" else FAILED)
 
 
-async def _play(config: Path, store: Path, text: str, *, watch: bool) -> "TurnRecord":
+async def _play(config: Path, store: Path | None, text: str, *, watch: bool) -> "TurnRecord":
     from rich.console import Console  # noqa: PLC0415 - as everything here that takes its time to load
 
     from restante.running.agents import build_agents  # noqa: PLC0415
@@ -51,10 +51,11 @@ async def _play(config: Path, store: Path, text: str, *, watch: bool) -> "TurnRe
     from restante.surface.cli.live import LiveView  # noqa: PLC0415
 
     team = load_config(config)
-    async with open_platform(team, build_agents(team), store) as platform:
+    async with open_platform(team, build_agents(team), ready(config, store)) as platform:
         chat_id = await platform.create_chat()
         said = await platform.say(chat_id, text)
-        with _stopping(platform, chat_id), LiveView(Console(quiet=not watch, highlight=False)) as view:
+        console = Console(quiet=not watch, highlight=False)
+        with _stopping(platform, chat_id), LiveView(console, refusals=True) as view:
             async for entry in platform.watch(chat_id):
                 view.take(entry)
         turns = (await platform.transcript(chat_id)).turns

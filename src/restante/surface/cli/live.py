@@ -15,11 +15,18 @@ from restante.surface.visible import visible_line
 TEXT_LIMIT = 80
 """How much of a message a line shows, in characters."""
 
+REFUSAL_LIMIT = 300
+"""How much of a refusal, in characters."""
+
 Known = tuple[str, str | None]
 """A state, and the reason where it is undelivered."""
 
 SIGNS = {"accepted": "○", "claimed": "◐", "delivered": "✓", "undelivered": "✗", "carried": "→"}
 _STYLES = {"accepted": "dim", "claimed": "cyan", "delivered": "green", "undelivered": "red", "carried": "yellow"}
+
+
+_REFUSED = {"send_message": ("refused:", "to"), "spawn": ("spawn", "agent")}
+"""What a result that is an error means for people, by the tool, and the argument that says who was meant."""
 
 
 class MessageLine:
@@ -81,11 +88,14 @@ class MessageLine:
 class LiveView:
     """Prints what happens in a turn while it goes on: on a terminal in place, elsewhere each line once it is settled.
 
-    The order is that of sending. Use it as a context manager; leaving it prints what is left.
+    The order is that of sending. Use it as a context manager; leaving it prints what is left. With `refusals` it shows
+    the sends and spawns that came to nothing, too.
     """
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, *, refusals: bool = False) -> None:
         self._console = console
+        self._refusals = refusals
+        self._calls: dict[tuple[str | None, str], Mapping[str, Any]] = {}
         self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
         self._lines: deque[MessageLine | Text] = deque()
         self._of_id: dict[str, MessageLine] = {}
@@ -112,9 +122,23 @@ class LiveView:
         elif entry.kind == "spawn":
             started = f"+ {facts['address']} starts: {visible_line(str(facts['task']), TEXT_LIMIT)}"
             self._lines.append(Text(visible_line(started), "dim"))
+        elif entry.kind == "tool_call" and facts["tool"] in _REFUSED:
+            self._calls[entry.address, str(facts["tool_call_id"])] = facts["args"]
+        elif self._refusals and entry.kind == "tool_result" and facts["outcome"] == "error":
+            self._take_refusal(entry)
         else:
             return
         self._refresh()
+
+    def _take_refusal(self, entry: JournalEntry) -> None:
+        """A message that was not stored, or a worker that has failed or never started."""
+        tool = str(entry.facts["tool"])
+        args = self._calls.get((entry.address, str(entry.facts["tool_call_id"])))
+        if args is not None:
+            named, whom = _REFUSED[tool]
+            reason = str(entry.facts["text"]).partition("\n")[0].removesuffix(":")
+            said = f"{SIGNS['undelivered']} {named} {entry.address} -> {args.get(whom, '?')}: {reason}"
+            self._lines.append(Text(visible_line(said, REFUSAL_LIMIT), "yellow"))
 
     def _refresh(self) -> None:
         while self._lines and (isinstance(self._lines[0], Text) or self._lines[0].settled):

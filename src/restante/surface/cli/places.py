@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from restante.errors import StoreUnavailable
+from restante.errors import InvalidArguments, StoreUnavailable
 
 CONFIG_NAME = "restante.toml"
 FOLDER_NAME = ".restante"
@@ -27,14 +27,23 @@ def store_of(config: Path, store: Path | None) -> Path:
     return store or config.absolute().parent / FOLDER_NAME / STORE_NAME
 
 
-def ready(store: Path) -> Path:
-    """The same; its folder is made, for the owner alone, if it is not there. Raises `StoreUnavailable`."""
+def ready(config: Path, store: Path | None) -> Path:
+    """The same, with a folder to be in: the default one is made if it is not there, for the owner alone.
+
+    Raises `InvalidArguments` for a store that was named in a folder that is not there, else `StoreUnavailable`.
+    """
+    place = store_of(config, store)
+    if store is not None:
+        if not place.parent.is_dir():
+            message = f"There is no folder {shown(place.parent)} for the store. Make it, or name another with --store."
+            raise InvalidArguments(message, field="store")
+        return place
     try:
-        store.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        place.parent.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
-        message = f"The folder of the store {shown(store)} cannot be made: {error.strerror}."
+        message = f"The folder of the store {shown(place)} cannot be made: {error.strerror}."
         raise StoreUnavailable(message, field="unreadable") from error
-    return store
+    return place
 
 
 def shown(path: Path) -> str:

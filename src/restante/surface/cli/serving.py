@@ -31,7 +31,7 @@ def serve(
 
     team = load_config(config)
     agents = build_agents(team)
-    place = ready(store_of(config, store))
+    place = ready(config, store)
     try:
         listening = listen(host, port)
     except OSError as error:
@@ -65,14 +65,18 @@ def create_token(
     as_json: Annotated[bool, typer.Option("--json", help="Print it with its ids, as JSON.")] = False,
 ) -> None:
     """Make a token for a client. It is printed this once; the store keeps only a digest of it."""
+    from restante.running.config import load_config  # noqa: PLC0415
     from restante.running.stored import make_token  # noqa: PLC0415 - takes its time to load
 
-    made = run_async(make_token(ready(store_of(config, store)), label))
+    place = store_of(config, store)
+    if not place.exists():
+        # One is made only where a team is, so that nobody waits at a store that no server serves.
+        load_config(config)
+    made = run_async(make_token(ready(config, store), label))
     if as_json:
         show_json(made.shape())
         return
     show(made.token)
-    say(
-        f"For {json.dumps(made.label, ensure_ascii=False)}. Keep it: it is shown this once. RESTANTE_TOKEN holds it for"
-    )
+    whose = json.dumps(made.label, ensure_ascii=False)
+    say(f"For {whose}, in {shown(place)}. Keep it: it is shown this once. RESTANTE_TOKEN holds it for")
     say("`restante send` and `restante read`; over HTTP it is the header `Authorization: Bearer TOKEN`.")
