@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -37,10 +38,12 @@ def test_a_turn_shows_each_message_with_its_fate_then_the_answer_then_what_was_n
         f"{THANKS}  ✗ undelivered: nobody came to read it before the turn ended",
         "It is 42.",
     ]
-    assert ran.err == f"Undelivered: {THANKS} (no matching reader took it; 0 s after it was accepted)\n"
+    left, last = ran.err.splitlines()
+    assert left == f"Undelivered: {THANKS} (no matching reader took it; 0 s after it was accepted)"
+    assert last.startswith("The whole chat: restante export chat-")
     assert ran.code == 0
 
-    exported = restante("export", "--full", folder=tmp_path)
+    exported = restante("export", last.split()[-1], "--full", folder=tmp_path)
 
     assert exported.code == 0
     assert "**Person:** What is it?" in exported.out
@@ -96,6 +99,23 @@ def test_the_prompt_comes_from_standard_input_whole_and_the_turn_comes_as_json(t
     assert (turn["state"], turn["answer"], ran.code) == ("ended_ok", "ja \u202e", 0)
     assert "\u202e" not in ran.out
     assert turn["entries"][0]["kind"] == "run_opened"
+
+
+def test_the_chats_of_a_store_are_listed_with_the_newest_first(tmp_path: Path) -> None:
+    write_team(tmp_path, SCENE)
+    assert restante("chats", folder=tmp_path).code == 5
+    first, second = (json.loads(restante("run", "x", "--json", folder=tmp_path).out)["chat_id"] for _ in range(2))
+
+    listed = restante("chats", folder=tmp_path)
+
+    assert [line.split("  ")[0] for line in listed.out.splitlines()] == [second, first]
+    assert listed.out.splitlines()[0].endswith("  1 turn, the last ended_ok")
+    chats = json.loads(restante("chats", "--json", folder=tmp_path).out)["chats"]
+    assert [(chat["chat_id"], chat["agent"]) for chat in chats] == [(second, "assistant"), (first, "assistant")]
+
+
+def test_the_version_is_that_of_the_package(tmp_path: Path) -> None:
+    assert restante("--version", folder=tmp_path).out == f"restante {version('restante')}\n"
 
 
 def test_an_export_that_cannot_be_written_says_so(tmp_path: Path) -> None:

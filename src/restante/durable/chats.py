@@ -58,6 +58,22 @@ def get_newest_chat(tx: Transaction) -> Chat:
     return _of(row)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatInList:
+    """A chat with what has happened in it, in short."""
+
+    chat: Chat
+    turns: int
+    last_state: str | None
+    """The state of its newest turn; None before the first."""
+
+
+def list_chats(tx: Transaction) -> list[ChatInList]:
+    """Every chat, the newest first."""
+    rows = tx.all(_LIST)
+    return [ChatInList(chat=_of(row), turns=row["turns"], last_state=row["last_state"]) for row in rows]
+
+
 def read_history(tx: Transaction, chat_id: str) -> str | None:
     """What a model has read and said in this chat up to its last turn, as the runner wrote it."""
     row = tx.first("SELECT history FROM chats WHERE chat_id = ?", chat_id)
@@ -70,6 +86,12 @@ def write_history(tx: Transaction, chat_id: str, history: str) -> None:
 
 
 _SELECT = "SELECT c.*, a.name AS agent FROM chats c JOIN agents a ON a.agent_id = c.agent_id"
+
+_LIST = (
+    "SELECT c.*, a.name AS agent, (SELECT COUNT(*) FROM turns t WHERE t.chat_id = c.chat_id) AS turns,"
+    " (SELECT t.state FROM turns t WHERE t.chat_id = c.chat_id ORDER BY t.sequence DESC LIMIT 1) AS last_state"
+    " FROM chats c JOIN agents a ON a.agent_id = c.agent_id ORDER BY c.sequence DESC"
+)
 
 
 def _of(row: Row) -> Chat:

@@ -1,4 +1,4 @@
-"""What a command does with a store by itself, without running anything: read a chat, make a token."""
+"""What a command does with a store by itself, without running anything: list and read chats, make a token."""
 
 import asyncio
 import time
@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from restante.durable import principals, turns
+from restante.durable import chats, principals, turns
+from restante.durable.chats import ChatInList
 from restante.durable.db.database import Committed, Transaction
 from restante.durable.db.lock import find_holder, lock_store
 from restante.durable.db.sqlite import open_sqlite, write_beside
@@ -25,6 +26,12 @@ async def read_chat(store: Path, chat_id: str | None) -> Transcript:
     """A chat as it is stored, or the newest one. Raises `NotFound` and `StoreUnavailable`."""
     _check_there(store)
     return await _within(store, lambda tx: read_transcript(tx, chat_id))
+
+
+async def list_chats(store: Path) -> list[ChatInList]:
+    """Every chat of a store, the newest first. Raises `NotFound` and `StoreUnavailable`."""
+    _check_there(store)
+    return await _within(store, chats.list_chats)
 
 
 async def make_token(store: Path, label: str) -> NewToken:

@@ -33,16 +33,18 @@ def run(
 ) -> None:
     """Say something to your agents and watch what they write to each other. Exit code 0: there is an answer."""
     text = words_of(prompt)
-    turn = run_async(_play(config, store, text, watch=not quiet and not as_json))
+    chat_id, turn = run_async(_play(config, store, text, watch=not quiet and not as_json))
     if as_json:
-        show_json(_shape(turn))
+        show_json({"chat_id": chat_id, **_shape(turn)})
     else:
         _show_end(turn)
+        if not quiet:
+            say(f"The whole chat: restante export {chat_id}")
     if turn.state != "ended_ok":
         sys.exit(STOPPED if turn.state == "stopped" else FAILED)
 
 
-async def _play(config: Path, store: Path | None, text: str, *, watch: bool) -> "TurnRecord":
+async def _play(config: Path, store: Path | None, text: str, *, watch: bool) -> tuple[str, "TurnRecord"]:
     from rich.console import Console  # noqa: PLC0415 - as everything here that takes its time to load
 
     from restante.running.agents import build_agents  # noqa: PLC0415
@@ -59,7 +61,7 @@ async def _play(config: Path, store: Path | None, text: str, *, watch: bool) -> 
             async for entry in platform.watch(chat_id):
                 view.take(entry)
         turns = (await platform.transcript(chat_id)).turns
-    return next(turn for turn in turns if turn.turn_id == said.turn_id)
+    return chat_id, next(turn for turn in turns if turn.turn_id == said.turn_id)
 
 
 @contextmanager
@@ -105,6 +107,36 @@ def _shape(turn: "TurnRecord") -> dict[str, object]:
     }
 
 
+def list_chats(
+    config: ConfigOption = CONFIG,
+    store: StoreOption = None,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False,
+) -> None:
+    """List the chats of the store, the newest first: id, agent, when it began, turns, and how the last one stands."""
+    from restante.durable.times import rfc3339  # noqa: PLC0415
+    from restante.running.stored import list_chats as stored_chats  # noqa: PLC0415 - takes its time to load
+
+    found = [
+        {
+            "chat_id": each.chat.chat_id,
+            "agent": each.chat.agent,
+            "purpose": each.chat.purpose,
+            "created_at": rfc3339(each.chat.created_at_ms),
+            "turns": each.turns,
+            "last_state": each.last_state,
+        }
+        for each in run_async(stored_chats(store_of(config, store)))
+    ]
+    if as_json:
+        show_json({"chats": found})
+        return
+    for chat in found:
+        turns = f"{chat['turns']} turn{'' if chat['turns'] == 1 else 's'}"
+        state = f", the last {chat['last_state']}" if chat["last_state"] else ""
+        show(f"{chat['chat_id']}  {chat['agent']}  {chat['created_at']}  {turns}{state}")
+
+
 def export(
     chat: Annotated[str | None, typer.Argument(metavar="[CHAT]", help="Its id. [default: the newest one]")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="PATH", help="Write it to a file.")] = None,
@@ -113,7 +145,11 @@ def export(
     *,
     full: Annotated[bool, typer.Option("--full", help="Shorten nothing.")] = False,
 ) -> None:
-    """Print a chat as Markdown: every message, tool call and answer in its place, and what was not delivered."""
+    """Print a chat as Markdown: every message, tool call and answer in its place, and what was not delivered.
+
+    On a terminal, characters that would act on it are shown as escapes. A file or a pipe gets every text as it is,
+    escape sequences and marks of direction too: what reads it has to be as careful.
+    """
     from restante.running.stored import read_chat  # noqa: PLC0415 - takes its time to load
     from restante.surface.export import export_chat  # noqa: PLC0415
 

@@ -123,7 +123,7 @@ class LiveView:
             started = f"+ {facts['address']} starts: {visible_line(str(facts['task']), TEXT_LIMIT)}"
             self._lines.append(Text(visible_line(started), "dim"))
         elif entry.kind == "tool_call" and facts["tool"] in _REFUSED:
-            self._calls[entry.address, str(facts["tool_call_id"])] = facts["args"]
+            self._calls[entry.address, str(facts["tool_call_id"])] = cast("Mapping[str, Any]", facts["args"])
         elif self._refusals and entry.kind == "tool_result" and facts["outcome"] == "error":
             self._take_refusal(entry)
         else:

@@ -1,16 +1,16 @@
 """`restante`: the commands. What is heavy is imported by the command that needs it."""
 
 import sys
+from importlib.metadata import version
 from typing import Annotated
 
 import typer
 
 from restante.errors import RestanteError
 from restante.surface.cli import chats, mail, reading, serving, starting
-from restante.surface.cli.terminal import check_arguments, fail, output, prepare
+from restante.surface.cli.terminal import check_arguments, fail, output, prepare, show
 
 app = typer.Typer(
-    help="Carries messages between AI agents and tells you, for every one, whether it was read, and if not, why.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -20,6 +20,23 @@ token_app = typer.Typer(
     help="Tokens, by which a server knows its clients.", no_args_is_help=True, rich_markup_mode=None
 )
 app.add_typer(token_app, name="token")
+
+
+def _show_version(wanted: bool) -> None:  # noqa: FBT001 - so the library calls it
+    if wanted:
+        show(f"restante {version('restante')}")
+        raise typer.Exit
+
+
+@app.callback()
+def restante(
+    *,
+    version_wanted: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_show_version)
+    ] = False,
+) -> None:
+    """Carries messages between AI agents and tells you, for every one, whether it was read, and if not, why."""
+    del version_wanted  # its callback has ended the command
 
 
 @app.command()
@@ -34,6 +51,7 @@ def demo(
 
 app.command("init")(starting.init)
 app.command("run")(chats.run)
+app.command("chats")(chats.list_chats)
 app.command("export")(chats.export)
 app.command("serve")(serving.serve)
 token_app.command("create")(serving.create_token)
