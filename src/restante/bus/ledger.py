@@ -67,28 +67,25 @@ class Ledger:
 
     def _owe_each(self, mail: Mail, matched: Sequence[Run]) -> None:
         message = mail.message
+        if message.origin == "person" and message.to == EVERYONE and self._entry not in matched:
+            matched = [*matched, self._entry]
+        owing: list[Owed] = []
         for run in matched:
             owed = Owed(mail, run)
-            mail.owed.append(owed)
+            owing.append(owed)
             run.queue.append(owed)
-        if message.origin == "person" and message.to == EVERYONE:
-            if self._entry not in matched:
-                self._owe_each(mail, (self._entry,))
-        elif not matched:
-            mail.owed.append(Owed(mail, None))
+        mail.owed = tuple(owing) or (Owed(mail, None),)
 
     def _owe_once(self, mail: Mail, matched: Sequence[Run]) -> None:
         entry = self._entry
         message = mail.message
-        if message.origin == "person" and (message.to == EVERYONE or entry in matched):
-            mail.owed.append(Owed(mail, entry))
+        to_entry = message.origin == "person" and (message.to == EVERYONE or entry in matched)
+        mail.owed = (Owed(mail, entry if to_entry else None),)
+        if to_entry:
             entry.queue.append(mail.owed[0])
-            matched = [run for run in matched if run is not entry]
-        else:
-            mail.owed.append(Owed(mail, None))
         for run in matched:
             # A run that has ended drains no more; nothing is settled because of that.
-            if run.holder or run is entry:
+            if (run.holder or run is entry) and not (to_entry and run is entry):
                 run.queue.append(Owed(mail, run, obliged=False))
 
     # What a run drains

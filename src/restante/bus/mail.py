@@ -17,7 +17,7 @@ class Mail:
         self.message = message
         self.at_s = at_s
         self.matched, self.not_reached = match
-        self.owed: list[Owed] = []
+        self.owed: tuple[Owed, ...] = ()
         """Its obligations, fixed when it was accepted."""
         self.readings: list[Owed] = _NONE
         """By runs that were not obliged to read it, or that may meet a shared obligation."""
