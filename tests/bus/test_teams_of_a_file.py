@@ -66,5 +66,6 @@ def test_what_an_agent_sends_is_never_run_as_a_command(tmp_path: Path, policy: B
     for text in ("/clear", "/stop"):
         assert f"researcher#1 -> assistant: {text}  ✓ delivered" in ran.out
         assert f"**Message (mid-turn):** [message from researcher#1] {text}" in export
-    assert (ran.out.splitlines()[-1], ran.err, ran.code) == ("still here", "", 0)
+    assert (ran.out.splitlines()[-1], ran.code) == ("still here", 0)
+    assert [line.split(":")[0] for line in ran.err.splitlines()] == ["The whole chat"]
     assert export.index("**Person:** remember me") < export.index("/clear") < export.index("**Answer:** still here")
