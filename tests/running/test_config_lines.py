@@ -46,5 +46,7 @@ def test_what_is_in_arrays_stands_under_the_key_of_the_array() -> None:
         ("a", "b"): 2,
         ("a", "c"): 3,
         ("d",): 4,
+        ("d", "#1"): 4,
+        ("d", "#2"): 6,
         ("d", "e"): 5,
     }

@@ -128,6 +128,23 @@ async def test_a_bad_script_names_the_agent_and_the_step(tmp_path: Path, text: s
         load_script(written(tmp_path, text))
 
 
+async def test_what_is_wrong_in_a_script_is_said_with_the_file_and_the_line_of_its_step(tmp_path: Path) -> None:
+    path = written(tmp_path, "[[a]]\nsay = 'x'\n\n[[b]]\nsay = 'y'\n[[a]]\nsay = 3\n")
+
+    with pytest.raises(BadConfig) as refused:
+        load_script(path)
+
+    assert refused.value.message == f"{path}:6: `say` in step 2 of a must be a text."
+
+
+async def test_a_script_in_another_encoding_says_where(tmp_path: Path) -> None:
+    path = written(tmp_path, "")
+    path.write_bytes(b"ab\xff")
+
+    with pytest.raises(BadConfig, match="not UTF-8 at byte 2"):
+        load_script(path)
+
+
 async def test_a_missing_script_says_so(tmp_path: Path) -> None:
     with pytest.raises(BadConfig, match="cannot be read"):
         load_script(tmp_path / "none.toml")

@@ -16,7 +16,8 @@ _BARE = re.compile(r"[^,\]\}\#\n]*")
 def lines_of(text: str) -> Mapping[KeyPath, int]:
     """The line, from 1, on which each key and each table first stands. `text` is TOML that `tomllib` has accepted.
 
-    Elements of arrays have no path of their own: what an array of tables holds is found under the array's key.
+    Elements of arrays have no path of their own: what an array of tables holds is found under the array's key. Of
+    `[[KEY]]` the first table stands under the key and `#1`, and so on.
     """
     return _Walk(text).lines
 
@@ -29,10 +30,14 @@ class _Walk:
         self._text = text
         self._place = 0
         table: KeyPath = ()
+        numbers: dict[KeyPath, int] = {}
         while self._skip(_BLANK):
             if self._take("["):
-                self._take("[")
+                several, line = self._take("["), self._line()
                 table = self._key(())
+                if several:
+                    numbers[table] = numbers.get(table, 0) + 1
+                    self.lines[*table, f"#{numbers[table]}"] = line
                 self._skip_to_end_of_line()
             else:
                 self._pair(table)
@@ -45,7 +50,7 @@ class _Walk:
         self._value(path)
 
     def _key(self, path: KeyPath) -> KeyPath:
-        line = self._text.count("\n", 0, self._place) + 1
+        line = self._line()
         while True:
             self._skip(_SPACE)
             path = (*path, _plain(self._match(_KEY_PART)))
@@ -53,6 +58,9 @@ class _Walk:
             self._skip(_SPACE)
             if not self._take("."):
                 return path
+
+    def _line(self) -> int:
+        return self._text.count("\n", 0, self._place) + 1
 
     def _value(self, path: KeyPath) -> None:
         if self._take("{"):

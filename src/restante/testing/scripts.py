@@ -2,11 +2,12 @@
 
 import asyncio
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
 from restante.errors import BadConfig
+from restante.running.toml_lines import KeyPath, lines_of
 from restante.testing.scripted import Call, ScriptedModel, Sleep, Step
 
 STEP_KEYS = frozenset({"say", "call", "when", "seconds"})
@@ -18,26 +19,44 @@ def load_script(path: Path, *, sleep: Sleep = asyncio.sleep) -> dict[str, Script
 
     Each agent is a list of steps (`[[assistant]]`). A step has `say`, or `call` with a table `{tool, args}` or a list
     of them, which run together; and optionally `when`, a text that the prompt must contain, and `seconds`.
-    Raises `BadConfig`, naming the agent and the step.
+    Raises `BadConfig`, naming the file, its line, the agent and the step.
     """
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        tables = tomllib.loads(text)
     except OSError as error:
         raise BadConfig(f"The script {path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise BadConfig(f"The script {path} is not UTF-8 at byte {error.start}.") from error
     except tomllib.TOMLDecodeError as error:
         raise BadConfig(f"The script {path} is no TOML: {error}.") from error
+    read = _Reading(path, lines_of(text))
     return {
-        agent: ScriptedModel(*_steps(agent, steps), name=f"scripted:{agent}", sleep=sleep)
+        agent: ScriptedModel(*read.steps(agent, steps), name=f"scripted:{path.name}:{agent}", sleep=sleep)
         for agent, steps in tables.items()
     }
 
 
-def _steps(agent: str, steps: object) -> list[Step]:
-    if not isinstance(steps, list):
-        raise BadConfig(f"{agent} must be a list of steps: write [[{agent}]] above each of them.")
-    return [
-        _step(f"step {number} of {agent}", step) for number, step in enumerate(cast("list[object]", steps), start=1)
-    ]
+class _Reading:
+    """One script on its way to steps. What is wrong in it is said with the file, and the line where it has one."""
+
+    def __init__(self, path: Path, lines: Mapping[KeyPath, int]) -> None:
+        self._path = path
+        self._lines = lines
+
+    def steps(self, agent: str, steps: object) -> Iterator[Step]:
+        if not isinstance(steps, list):
+            message = f"{agent} must be a list of steps: write [[{agent}]] above each of them."
+            raise BadConfig(f"{self._where(agent)}: {message}")
+        for number, step in enumerate(cast("list[object]", steps), start=1):
+            try:
+                yield _step(f"step {number} of {agent}", step)
+            except BadConfig as error:
+                raise BadConfig(f"{self._where(agent, f'#{number}')}: {error.message}") from None
+
+    def _where(self, *path: str) -> str:
+        line = self._lines.get(path)
+        return f"{self._path}:{line}" if line else str(self._path)
 
 
 def _step(place: str, step: object) -> Step:

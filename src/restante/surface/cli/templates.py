@@ -31,11 +31,9 @@ work. Answer from what they found, and say what is uncertain."""   # or: instruc
 model = "scripted:team.script.toml"         # a name in [models], "provider:model", or "scripted:FILE"
 delegates_to = ["researcher", "writer", "critic"]   # whom it may spawn
 rounds = 10                                 # its own number of model calls
-# folder = "work/assistant"                 # where its files are
 
 [agents.assistant.tools]
 available = ["messaging"]                   # toolsets: messaging is send_message and list_agents
-confirm = []                                # tools that ask a person first
 
 [agents.assistant.capabilities]
 free_text_ask = true                        # false: no other agent or client may write to it on the platform
