@@ -2,7 +2,7 @@
 
 from typing import Literal, NamedTuple
 
-from restante.errors import InvalidText, RestanteError, TextBlank, TextTooLong
+from restante.errors import InvalidText, Limit, RestanteError, TextBlank, TextTooLong
 
 Origin = Literal["person", "agent", "external", "bus"]
 """Who a prompt part comes from. Decisions about authority read this and never the text."""
@@ -40,10 +40,13 @@ def problem_of(text: str, limit: int) -> TextProblem | None:
     return None
 
 
-def check_text(text: str, limit: int) -> None:
-    """Raise `InvalidText`, `TextTooLong` or `TextBlank` if `text` cannot be sent."""
-    if problem := problem_of(text, limit):
-        raise _ERRORS[problem.code](problem.message)
+def check_text(text: str, limit: int, *, field: str | None = None, limit_name: str = "text_limit") -> None:
+    """Raise `InvalidText`, `TextTooLong` or `TextBlank` if `text` cannot be sent; the error names field and limit."""
+    problem = problem_of(text, limit)
+    if problem is None:
+        return
+    exceeded = Limit(limit_name, limit, len(text)) if problem.code == "text_too_long" else None
+    raise _ERRORS[problem.code](problem.message, field=field, limit=exceeded)
 
 
 _ERRORS: dict[str, type[RestanteError]] = {

@@ -15,18 +15,14 @@ from restante.durable.times import rfc3339
 from restante.errors import (
     InvalidArguments,
     InvalidReference,
-    InvalidText,
     Limit,
     MessagingDisabled,
     RecipientArchived,
-    RestanteError,
     SelfSend,
     SubmissionConflict,
     TargetInboxMismatch,
-    TextBlank,
-    TextTooLong,
 )
-from restante.texts import WHITE_SPACE, problem_of
+from restante.texts import WHITE_SPACE, check_text
 
 HINT = "Accepted is stored, and no answer: read your inbox to see whether one comes."
 _NOT_AGAIN = "It will not run again: to try once more, send it as a new message with a new submission_id."
@@ -104,7 +100,7 @@ class Receipt:
 
 def check_send(send: SendRequest, rules: SendRules) -> None:
     """What can be judged without the store. Raises the refusal of the first field that is not right."""
-    check_text(send.message, rules.text_max, field="message")
+    check_text(send.message, rules.text_max, field="message", limit_name="text_max")
     if send.target is None and send.inbox_id is None:
         raise InvalidArguments("Say whom it is for: `target`, or the `inbox_id` of a conversation.", field="target")
     key = send.submission_id
@@ -114,20 +110,6 @@ def check_send(send: SendRequest, rules: SendRules) -> None:
             field="submission_id",
             limit=Limit("submission_id_max", rules.submission_id_max, len(key)),
         )
-
-
-def check_text(text: str, limit: int, *, field: str) -> None:
-    """Raise `TextBlank`, `TextTooLong` or `InvalidText` unless `text` can be sent as it is."""
-    problem = problem_of(text, limit)
-    if problem is None:
-        return
-    refusals: dict[str, type[RestanteError]] = {
-        "text_blank": TextBlank,
-        "text_too_long": TextTooLong,
-        "invalid_text": InvalidText,
-    }
-    exceeded = Limit("text_max", limit, len(text)) if problem.code == "text_too_long" else None
-    raise refusals[problem.code](problem.message, field=field, limit=exceeded)
 
 
 def accept(tx: Transaction, caller: Caller, send: SendRequest, rules: SendRules) -> Receipt:

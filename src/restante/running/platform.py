@@ -31,6 +31,7 @@ from restante.running.signals import Signals
 from restante.running.tasks import owning_group
 from restante.running.transcript import Said, Transcript, read_transcript
 from restante.running.waiters import Waiters
+from restante.texts import check_text
 
 __all__ = [
     "Caller", "Clock", "NewToken", "Page", "Platform", "ReadRequest", "Receipt", "Said", "SendRequest", "StatesRequest",
@@ -125,7 +126,7 @@ class Platform:
     async def say(self, chat_id: str, text: str) -> Said:
         """Store a person's words; they join the turn that runs, or become the next one. Raises `NotFound`."""
         self._check_open()
-        sends.check_text(text, self.config.limits.text_max, field="message")
+        check_text(text, self.config.limits.text_max, field="message", limit_name="text_max")
         at = self._now_ms()
         said = await self._database.write(lambda tx: says.say(tx, chat_id, text, at))
         self._engine.live.offer(chat_id, said)
