@@ -183,3 +183,45 @@ def test_by_default_mail_of_agents_is_given_up_where_no_further_entry_run_was_an
     assert (obligation(bus).state, obligation(bus).reason) == ("undelivered", "model_call_failed")
     assert bus.open_entry("assistant").drain() == ()
     assert reasons(bus.close()) == [("hello", "model_call_failed")]
+
+
+@both
+def test_what_one_call_did_not_carry_the_next_one_may(policy: BusPolicy) -> None:
+    bus = MessageBus(policy)
+    worker, writer = bus.open("coder"), bus.open("researcher")
+    writer.send("coder", "one")
+    writer.send("coder", "two")
+    worker.drain()
+
+    worker.returned(["m1"], call=0)
+    worker.returned(["m2"], call=1)
+
+    obliged = [fate for message_id in ("m1", "m2") for fate in bus.fates(message_id) if fate.obliged]
+    assert [(fate.state, fate.call) for fate in obliged] == [("delivered", 0), ("delivered", 1)]
+
+
+@both
+def test_a_reading_that_did_not_come_about_is_no_fact_of_a_closed_turn(policy: BusPolicy) -> None:
+    bus = MessageBus(policy)
+    bus.open("coder").send("everyone", "hello")
+    late = bus.open("coder")
+    late.drain()
+    assert [fate.obliged for fate in bus.fates("m1")] == [True, False]
+
+    bus.close()
+
+    assert [(fate.state, fate.obliged) for fate in bus.fates("m1")] == [("undelivered", True)]
+
+
+@both
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_sink_is_told_each_fate_that_the_close_settles(policy: BusPolicy, stopped: bool) -> None:
+    told: list[tuple[str, object, object]] = []
+    bus = MessageBus(policy, sink=lambda one: told.append((one.kind, one.address, one.facts.get("state"))))
+    bus.open_entry("assistant")
+    bus.send_person("hello")
+
+    bus.close(stopped=stopped)
+
+    fates = [entry for entry in told if entry[0] == "fate"]
+    assert fates == [("fate", "assistant", "undelivered" if stopped else "carried")]

@@ -144,6 +144,23 @@ def test_an_open_obligation_is_told_of_with_the_reason_of_the_last_that_tried() 
     assert told(bus.close()) == [("hello", None, "model_call_failed")]
 
 
+@pytest.mark.rows("T123")
+def test_an_open_obligation_stays_claimed_while_one_of_two_that_took_it_may_still_meet_it() -> None:
+    bus = MessageBus()
+    bus.open_entry("assistant").send("everyone", "hello")
+    failing, slow = bus.open("researcher"), bus.open("coder")
+    for reader in (failing, slow):
+        reader.drain()
+
+    failing.failed()
+    between = bus.fates("m1")[0].state
+    slow.returned()
+
+    assert between == "claimed"
+    assert bus.fates("m1")[0].state == "delivered"
+    assert told(bus.close()) == []
+
+
 @pytest.mark.rows("T105", "B33")
 @pytest.mark.parametrize("drains", [False, True])
 def test_an_open_obligation_waits_for_the_next_run_when_one_has_failed(drains: bool) -> None:
