@@ -271,6 +271,7 @@ def test_the_server_is_named_by_the_environment_too_and_then_gets_no_token_that_
         (["send", "echo", "x", "--token", "é"], 2, "This is no token"),
         (["send", "echo", "\udcff"], 2, "Argument 3 is not UTF-8"),
         (["send", "echo", "x", "--submission-id", "\udcff"], 2, "not UTF-8"),
+        (["send", "echo", "x", "--submission-id", ""], 2, "submission_id is empty"),
         (["read", "\udcff"], 2, "not UTF-8"),
         (["export", "\udcff"], 2, "not UTF-8"),
         (["read", "--url", "http://[::1", "--token", "t"], 2, "looks like http://127.0.0.1:8765"),

@@ -87,6 +87,14 @@ def test_two_sends_have_ids_of_their_own(flaky: Flakiness) -> None:
     assert told.bodies[0]["submission_id"] != told.bodies[1]["submission_id"]
 
 
+def test_an_empty_id_is_sent_as_it_is_so_that_a_slip_makes_no_second_message(flaky: Flakiness) -> None:
+    client, told, _ = flaky
+    told.answers += [(202, {})]
+    client.send("x", target="scout", submission_id="")
+
+    assert told.bodies[0]["submission_id"] == ""
+
+
 def test_a_refusal_is_raised_at_once_as_what_it_is(flaky: Flakiness) -> None:
     client, told, slept = flaky
     told.answers += [(404, UNKNOWN)]
@@ -161,7 +169,17 @@ def test_what_was_sent_and_never_answered_may_have_left(flaky: Flakiness) -> Non
 
 
 @pytest.mark.parametrize(
-    "url", ["http://[::1", "127.0.0.1:8765", "ftp://host", "http://", "http://me:pw@host", "http://h?a=b"]
+    "url",
+    [
+        "http://[::1",
+        "127.0.0.1:8765",
+        "ftp://host",
+        "http://",
+        "http://me:pw@host",
+        "http://h?a=b",
+        "http://h:99999",
+        "http://a b",
+    ],
 )
 def test_a_url_that_is_none_of_a_server_is_refused_at_once(url: str) -> None:
     with pytest.raises(InvalidArguments) as refused:

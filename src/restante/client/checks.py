@@ -7,6 +7,8 @@ import httpx2
 from restante.errors import InvalidArguments
 
 _TOKEN = re.compile(r"[\x21-\x7e]+")
+_IN_NO_URL = re.compile(r"[\s\x00-\x1f\x7f]")
+_LAST_PORT = 65_535
 EXAMPLE_URL = "http://127.0.0.1:8765"
 
 
@@ -15,6 +17,7 @@ def check_url(url: str) -> None:
     try:
         parsed = httpx2.URL(url)
         wrong = parsed.scheme not in ("http", "https") or not parsed.host or parsed.query or parsed.fragment
+        wrong = wrong or _IN_NO_URL.search(url) or not 0 < (parsed.port or 1) <= _LAST_PORT
     except (httpx2.InvalidURL, ValueError):
         raise _bad_url() from None
     if parsed.userinfo:

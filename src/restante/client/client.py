@@ -80,7 +80,7 @@ class Client:
             "message": message,
             "target": target,
             "inbox_id": inbox_id,
-            "submission_id": submission_id or uuid.uuid4().hex,
+            "submission_id": uuid.uuid4().hex if submission_id is None else submission_id,
             "in_reply_to": in_reply_to,
         }
         return self._ask("POST", "/v1/messages", json=_given(fields))

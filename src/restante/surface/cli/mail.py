@@ -30,7 +30,8 @@ def send(  # noqa: PLR0913 - each is an option of the command
     as_json: JsonOption = False,
 ) -> None:
     """Send a message to an agent. Exit code 0: it is stored, and not yet read."""
-    words, key = words_of(text), submission_id or uuid.uuid4().hex
+    # One that is empty is a slip, and no wish for another: the server refuses it.
+    words, key = words_of(text), uuid.uuid4().hex if submission_id is None else submission_id
     with server_of(url, token, store_of(config, store)).client() as client:
         try:
             receipt = client.send(words, target=target, inbox_id=inbox, submission_id=key, in_reply_to=in_reply_to)
