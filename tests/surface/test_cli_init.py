@@ -102,3 +102,12 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
 
 def test_the_file_is_toml_that_other_readers_know() -> None:
     assert list(tomllib.loads(CONFIG_TEXT)) == ["policy", "entry", "limits", "agents"]
+
+
+def test_right_after_init_no_token_can_have_the_name_of_an_agent(tmp_path: Path) -> None:
+    restante("init", folder=tmp_path)
+
+    refused = restante("token", "create", "Researcher", folder=tmp_path)
+
+    assert (refused.code, refused.out) == (2, "")
+    assert "is the name of an agent" in refused.err

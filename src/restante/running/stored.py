@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TypeVar
 
@@ -34,8 +34,13 @@ async def list_chats(store: Path) -> list[ChatInList]:
     return await _within(store, chats.list_chats)
 
 
-async def make_token(store: Path, label: str) -> NewToken:
-    """A new token for the principal with this label. Raises `BadLabel` and `StoreUnavailable`."""
+async def make_token(store: Path, label: str, agents: Collection[str] = ()) -> NewToken:
+    """A new token for the principal with this label. Raises `BadLabel` and `StoreUnavailable`.
+
+    `agents` are the names of the configuration: the store learns them only when it is served.
+    """
+    if folded(label) in map(folded, agents):
+        raise BadLabel(f"The label {label!r} is the name of an agent. Choose another label.", field="label")
     if folded(label) == OWNER:
         raise BadLabel(
             f"The label {label!r} is the local owner's, who has a token. Choose another label.", field="label"

@@ -69,10 +69,9 @@ def create_token(
     from restante.running.stored import make_token  # noqa: PLC0415 - takes its time to load
 
     place = store_of(config, store)
-    if not place.exists():
-        # One is made only where a team is, so that nobody waits at a store that no server serves.
-        load_config(config)
-    made = run_async(make_token(ready(config, store), label))
+    # A store is made only where a team is, so that nobody waits at one that no server serves.
+    team = tuple(load_config(config).agents) if config.exists() or not place.exists() else ()
+    made = run_async(make_token(ready(config, store), label, team))
     if as_json:
         show_json(made.shape())
         return
