@@ -215,7 +215,7 @@ class Ledger:
         if run is not self._entry:
             return False
         # Whether another run of the entry agent follows is known when this one closes.
-        return run.holder is not None or run.more or self._is_word_to_entry(owed) or not self._policy.liveness
+        return run.holder is not None or run.more or self._is_word_to_entry(owed)
 
     def _unread(self, reading: Owed, reason: Reason) -> None:
         mail = reading.mail
