@@ -108,7 +108,9 @@ class Scenes:
             async for entry in self._platform.watch(chat_id):
                 view.take(entry)
                 if is_refusal(entry):
-                    self._say(f"[yellow]✗ refused:[/] {escape(str(entry.facts['text']))}")
+                    # What follows the first line is the roster, which the model reads as well.
+                    reason = str(entry.facts["text"]).splitlines()[0].removesuffix(":")
+                    self._say(f"[yellow]✗ refused:[/] {escape(reason)}.")
         (turn,) = (await self._platform.transcript(chat_id)).turns
         self._say(f"[bold]assistant[/]: {turn.answer}")
         for sentence in Leftovers(turn).sentences():
