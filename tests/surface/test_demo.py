@@ -45,7 +45,10 @@ def test_by_default_one_researcher_reads_the_other_while_both_work(demos: dict[s
 
 
 def test_by_default_thanks_to_a_finished_worker_are_refused_at_once(demos: dict[str, str]) -> None:
-    assert "refused: recipient_finished: No further round will come of researcher#1" in demos["default"]
+    assert (
+        "✗ refused: assistant -> researcher#1: recipient_finished: No further round will come of researcher#1"
+        in demos["default"]
+    )
     assert "Undelivered: assistant -> everyone: Does anybody know a fourth?" in demos["default"]
 
 

@@ -57,7 +57,7 @@ async def _play(config: Path, store: Path | None, text: str, *, watch: bool) -> 
         chat_id = await platform.create_chat()
         said = await platform.say(chat_id, text)
         console = Console(quiet=not watch, highlight=False)
-        with _stopping(platform, chat_id), LiveView(console, refusals=True) as view:
+        with _stopping(platform, chat_id), LiveView(console) as view:
             async for entry in platform.watch(chat_id):
                 view.take(entry)
         turns = (await platform.transcript(chat_id)).turns

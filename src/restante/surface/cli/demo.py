@@ -14,7 +14,7 @@ from rich.markup import escape
 from restante.bus.policy import BusPolicy
 from restante.client import Client
 from restante.running.platform import Platform, open_platform
-from restante.surface.cli.demo_books import Books, is_refusal
+from restante.surface.cli.demo_books import Books
 from restante.surface.cli.demo_cast import CLERK, Sleep, cast_of, config_of
 from restante.surface.cli.live import LiveView
 from restante.surface.http.serve import running_server
@@ -107,10 +107,6 @@ class Scenes:
         with LiveView(self._console) as view:
             async for entry in self._platform.watch(chat_id):
                 view.take(entry)
-                if is_refusal(entry):
-                    # What follows the first line is the roster, which the model reads as well.
-                    reason = str(entry.facts["text"]).splitlines()[0].removesuffix(":")
-                    self._say(f"[yellow]✗ refused:[/] {escape(reason)}.")
         (turn,) = (await self._platform.transcript(chat_id)).turns
         self._say(f"[bold]assistant[/]: {turn.answer}")
         for sentence in Leftovers(turn).sentences():

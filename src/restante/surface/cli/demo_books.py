@@ -58,7 +58,7 @@ class Books:
                 message = known[facts["message_id"]]
                 to = facts["address"] or message["to"]
                 self.rows.append(Row(message["sender"], to, message["text"], facts["state"], _why(facts)))
-            elif is_refusal(entry):
+            elif _is_refusal(entry):
                 send = known[facts["tool_call_id"]]
                 self.rows.append(Row(entry.address or "", send["to"], send["text"], "refused", _why_refused(facts)))
 
@@ -105,7 +105,7 @@ def _why_refused(result: Mapping[str, Any]) -> str:
     return f"not stored: {'it had finished' if code == 'recipient_finished' else code}"
 
 
-def is_refusal(entry: JournalEntry) -> bool:
+def _is_refusal(entry: JournalEntry) -> bool:
     """Whether a run was told that its message is refused."""
     facts = entry.facts
     return entry.kind == "tool_result" and facts["tool"] == "send_message" and facts["outcome"] == "error"

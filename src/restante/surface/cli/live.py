@@ -88,13 +88,12 @@ class MessageLine:
 class LiveView:
     """Prints what happens in a turn while it goes on: on a terminal in place, elsewhere each line once it is settled.
 
-    The order is that of sending. Use it as a context manager; leaving it prints what is left. With `refusals` it shows
-    the sends and spawns that came to nothing, too.
+    The order is that of sending; sends and spawns that came to nothing have their place, too. Use it as a context
+    manager; leaving it prints what is left.
     """
 
-    def __init__(self, console: Console, *, refusals: bool = False) -> None:
+    def __init__(self, console: Console) -> None:
         self._console = console
-        self._refusals = refusals
         self._calls: dict[tuple[str | None, str], Mapping[str, Any]] = {}
         self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
         self._lines: deque[MessageLine | Text] = deque()
@@ -124,7 +123,7 @@ class LiveView:
             self._lines.append(Text(visible_line(started), "dim"))
         elif entry.kind == "tool_call" and facts["tool"] in _REFUSED:
             self._calls[entry.address, str(facts["tool_call_id"])] = cast("Mapping[str, Any]", facts["args"])
-        elif self._refusals and entry.kind == "tool_result" and facts["outcome"] == "error":
+        elif entry.kind == "tool_result" and facts["outcome"] == "error":
             self._take_refusal(entry)
         else:
             return
