@@ -26,10 +26,21 @@ async def ring(policy: BusPolicy, passes: Passes, broken: Agent[Any, Any] | None
     in_step = asyncio.Barrier(3)
 
     async def forward(reader: Reader, call: int) -> None:
+        if broken and call == 0:
+            await in_step.wait()
         if passes(call):
             reader.send(NEXT[reader.address], "pass it on")
-        if broken is None:
+        if broken is None or call == 0:
             await in_step.wait()
+
+    async def step() -> str:
+        """Let the others send, and wait until they have."""
+        await in_step.wait()
+        await in_step.wait()
+        return "they have sent"
+
+    if broken:
+        broken.tool_plain(step)
 
     agents = {label: looping(forward) for label in "abc"} | ({"c": broken} if broken else {})
     spawns = calls(*[call("spawn", agent=label, task="forward") for label in "abc"])
@@ -76,7 +87,7 @@ async def test_under_classic_the_ring_ends_within_the_square_of_its_rounds(passe
 @both
 @pytest.mark.rows("T343", "B71")
 async def test_where_a_ring_breaks_the_report_tells_where_its_last_messages_lie(policy: BusPolicy) -> None:
-    broken = agent(calls(call("list_agents")), calls(call("list_agents")), fails("the line is dead"))
+    broken = agent(calls(call("list_agents")), calls(call("step")), fails("the line is dead"))
 
     played = await ring(replace(policy, rounds=4), always, broken)
 
