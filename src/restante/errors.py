@@ -120,12 +120,6 @@ class Unauthorized(RestanteError):
     code = "unauthorized"
 
 
-class InsufficientScope(RestanteError):
-    """The token is good, and a scope or a grant is missing."""
-
-    code = "insufficient_scope"
-
-
 class NotFound(RestanteError):
     """Unknown or foreign: one answer for both."""
 
@@ -214,12 +208,6 @@ class SubmissionConflict(RestanteError):
     """That submission_id was used before, for a different message."""
 
     code = "submission_conflict"
-
-
-class InboxFull(RestanteError):
-    """Too many messages wait there already."""
-
-    code = "inbox_full"
 
 
 class RateLimited(RestanteError):

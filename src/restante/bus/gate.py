@@ -37,7 +37,7 @@ class Gate:
         """Who would get it of those that the selector means, or a refusal."""
         match = self._split(matching, sender)
         if not match.reading and message.to != EVERYONE:
-            return self._reaches_nobody(message, sender, match)
+            return _nobody_reads(message, sender, match, self._roster()) if matching else self._matches_nobody(message)
         return match if self._unlimited else self._within_limits(message, match) or match
 
     def count(self, message: Message, match: Match) -> None:
@@ -60,11 +60,6 @@ class Gate:
         if len(reading) == len(matching):
             return Match(reading, ())
         return Match(reading, tuple([run for run in matching if not run.reads and run is not sender]))
-
-    def _reaches_nobody(self, message: Message, sender: Run | None, match: Match) -> Receipt:
-        if match.not_reached or (sender and sender in self._directory.matching(message.to)):
-            return _nobody_reads(message, sender, match, self._roster())
-        return self._matches_nobody(message)
 
     def _matches_nobody(self, message: Message) -> Receipt:
         words = f"No run of this turn answers to {message.to!r}."
