@@ -73,9 +73,9 @@ def calls(*tools: Call, when: str | None = None, seconds: float = 0.0) -> Step:
     return Step(calls=tools, when=when, seconds=seconds)
 
 
-def fails(error: str, *, when: str | None = None, seconds: float = 0.0) -> Step:
-    """The model call raises."""
-    return Step(error=error, when=when, seconds=seconds)
+def fails(error: str, *, after: str = "", when: str | None = None, seconds: float = 0.0) -> Step:
+    """The model call raises. One that is streamed has said `after` by then."""
+    return Step(say=after, error=error, when=when, seconds=seconds)
 
 
 class ScriptedModel(FunctionModel):
@@ -103,6 +103,7 @@ class ScriptedModel(FunctionModel):
     async def _request(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         del info
         step = await self._take(messages)
+        _fail(step)
         if not step.calls:
             return ModelResponse(parts=[TextPart(step.say)])
         return ModelResponse(parts=[ToolCallPart(*named) for named in _named(step, messages)])
@@ -110,8 +111,9 @@ class ScriptedModel(FunctionModel):
     async def _stream(self, messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
         del info
         step = await self._take(messages)
-        for piece in _pieces(step.say) if not step.calls else ():
+        for piece in _pieces(step):
             yield piece
+        _fail(step)
         for index, (tool, args, call_id) in enumerate(_named(step, messages)):
             yield {index: DeltaToolCall(tool, json.dumps(args), tool_call_id=call_id)}
 
@@ -120,8 +122,6 @@ class ScriptedModel(FunctionModel):
         step = self._place().next_step(prompt_of(messages))
         if step.seconds:
             await self._sleep(step.seconds)
-        if step.error is not None:
-            raise ScriptedFailure(step.error)
         return step
 
     def _place(self) -> "_Place":
@@ -196,8 +196,15 @@ def _filled(value: object, messages: Sequence[ModelMessage]) -> object:
     return value.replace(REPLY_ADDRESS, found[-1])
 
 
-def _pieces(text: str) -> Iterator[str]:
-    """The text as it would arrive: word by word, and at least one piece."""
-    words = text.split(" ")
+def _fail(step: Step) -> None:
+    if step.error is not None:
+        raise ScriptedFailure(step.error)
+
+
+def _pieces(step: Step) -> Iterator[str]:
+    """Its text as it would arrive: word by word, and at least one piece of an answer."""
+    if step.calls or (step.error is not None and not step.say):
+        return
+    words = step.say.split(" ")
     for place, word in enumerate(words, start=1):
         yield word if place == len(words) else f"{word} "

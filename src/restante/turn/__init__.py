@@ -4,10 +4,11 @@ from restante.turn.journal import Journal
 from restante.turn.mailbox import Mailbox, MailboxOptions
 from restante.turn.observer import Observer
 from restante.turn.spawn import spawn_tools
+from restante.turn.streaming import OnText
 from restante.turn.tools import messaging_tools
 from restante.turn.turn import Turn, TurnOptions, TurnResult, open_turn, run_turn
 
 __all__ = [
-    "Journal", "Mailbox", "MailboxOptions", "Observer", "Turn", "TurnOptions", "TurnResult", "messaging_tools",
+    "Journal", "Mailbox", "MailboxOptions", "Observer", "OnText", "Turn", "TurnOptions", "TurnResult", "messaging_tools",
     "open_turn", "run_turn", "spawn_tools",
 ]  # fmt: skip

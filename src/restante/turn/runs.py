@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.usage import RunUsage
 
 from restante.bus.run import How
+from restante.turn.streaming import Streaming
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +33,13 @@ class Runs:
     """The addresses of the runs that have opened and not ended."""
     stopped: bool = False
     """The person has stopped the turn: a run that is cancelled from here on was stopped."""
+
+    streaming: Streaming | None = None
+    """Who listens to their texts, if anybody does."""
+
+    def listened(self, address: str) -> list[AbstractCapability[Any]]:
+        """What a run with this address gets so that its texts are listened to: nothing where nobody listens."""
+        return [self.streaming.of(address)] if self.streaming else []
 
     def opens(self, address: str) -> None:
         """A run with this address has opened."""

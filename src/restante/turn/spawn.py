@@ -48,7 +48,7 @@ class _Spawner:
         with caller.reader.waiting_for(reader.address), _ended(caller, reader):
             result = await self._agents[agent].run(
                 [parts.task(task, caller.reader.address)],
-                capabilities=[mailbox],
+                capabilities=[mailbox, *caller.runs.listened(reader.address)],
                 deps=ctx.deps,
                 usage_limits=UsageLimits(request_limit=None),
             )

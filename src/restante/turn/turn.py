@@ -27,6 +27,7 @@ from restante.turn.notes import describe
 from restante.turn.observer import Observer
 from restante.turn.runs import Ran, Runs
 from restante.turn.spawn import spawn_tools
+from restante.turn.streaming import OnText, Streaming
 
 Outcome = Literal["answered", "failed", "stopped"]
 AnyAgent = Agent[Any, Any]
@@ -51,6 +52,13 @@ class TurnOptions:
     sink: Sink | None = None
     """What receives the entries as they happen."""
     observer: Observer | None = None
+    on_text: OnText | None = None
+    """Told (address, piece) of what the models say as it comes; an empty piece says that a call begins to answer anew.
+
+    It is called in the event loop and must not wait. Whole texts are in the journal, which is the same with and
+    without it, except that a call that has begun to answer and then breaks off is not tried with a fallback model.
+    None: nothing is streamed.
+    """
     history: Sequence[ModelMessage] = ()
     """The messages of earlier turns."""
     toolsets: Sequence[AbstractToolset[Any]] = ()
@@ -94,7 +102,7 @@ class Turn:
         if not self._prompt:
             raise InvalidArguments("A turn begins with at least one message.")
         self._options = options
-        self._runs = Runs(rounds=options.rounds)
+        self._runs = Runs(rounds=options.rounds, streaming=Streaming(options.on_text) if options.on_text else None)
         self._journal = options.journal or Journal(options.sink)
         known = {options.label, *options.agents}
         self.bus = options.bus or MessageBus(options.policy, labels=known, sink=self._journal)
@@ -179,12 +187,13 @@ class Turn:
         options = self._options
         first, *others = self._prompt
         mailbox = MailboxOptions(reader=self._reader, runs=self._runs, observer=options.observer)
+        listened = self._runs.listened(self._reader.address)
         result = await self._agent.run(
             [first],
             message_history=options.history,
             deps=options.deps,
             usage_limits=UsageLimits(request_limit=None),
-            capabilities=[Mailbox(self.bus, options.label, entry=True, options=mailbox), _Opening(others)],
+            capabilities=[Mailbox(self.bus, options.label, entry=True, options=mailbox), _Opening(others), *listened],
             toolsets=[*([spawn_tools(options.agents)] if options.agents else []), *options.toolsets],
         )
         self._output = result.output
