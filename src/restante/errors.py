@@ -120,6 +120,12 @@ class Unauthorized(RestanteError):
     code = "unauthorized"
 
 
+class InsufficientScope(RestanteError):
+    """The token is a good one, but not for this."""
+
+    code = "insufficient_scope"
+
+
 class NotFound(RestanteError):
     """Unknown or foreign: one answer for both."""
 
@@ -220,6 +226,18 @@ class BusClosed(RestanteError):
     """The turn is over, and its bus is closed."""
 
     code = "turn_closed"
+
+
+class NoTurn(RestanteError):
+    """No turn of the chat runs."""
+
+    code = "no_turn"
+
+
+class TurnRunning(RestanteError):
+    """The chat cannot be cut or deleted while a turn of it runs."""
+
+    code = "turn_running"
 
 
 class TurnStopped(RestanteError):

@@ -12,4 +12,6 @@ def say(tx: Transaction, chat_id: str, text: str, now_ms: int) -> Words:
     running = lanes.find_running(tx, chat_id)
     turn_id = running or lanes.enqueue(tx, chat_id, sequence, now_ms)
     place = Place(chat_id=chat_id, turn_id=turn_id, running=running is not None, sequence=sequence)
-    return words.record(tx, place, text, now_ms)
+    said = words.record(tx, place, text, now_ms)
+    chats.was_active(tx, chat_id, now_ms)
+    return said

@@ -29,8 +29,11 @@ class StoredEntry(NamedTuple):
 
 
 def append(tx: Transaction, chat_id: str, turn_id: str, entries: Sequence[Entry]) -> None:
-    """Store what happened, each once however often it is given; whoever watches the chat wakes at the commit."""
-    if not entries:
+    """Store what happened, each once however often it is given; whoever watches the chat wakes at the commit.
+
+    Nothing is stored of a turn that was deleted.
+    """
+    if not entries or tx.first("SELECT 1 FROM turns WHERE turn_id = ?", turn_id) is None:
         return
     first = tx.next_sequence(len(entries)) - len(entries) + 1
     tx.run_many(

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from restante.durable import lanes, messages, words
+from restante.durable import chats, lanes, messages, words
 from restante.durable.db.database import Row, Transaction
 from restante.durable.messages import Arrived
 from restante.durable.states import TURNS, Cause, after, may
@@ -90,9 +90,11 @@ def returned(tx: Transaction, turn_id: str, chat_id: str, now_ms: int) -> None:
 def end(tx: Transaction, turn_id: str, ending: Ending, now_ms: int) -> bool:
     """The turn is over. What nobody read of a person's words becomes the next turn, in this same change.
 
-    False, and nothing changed, where the store says already how it ended.
+    False, and nothing changed, where the store says already how it ended, or the turn was deleted.
     """
-    row = _get(tx, turn_id)
+    row = tx.first("SELECT * FROM turns WHERE turn_id = ?", turn_id)
+    if row is None:
+        return False
     tx.wake(chat_topic(row["chat_id"]))
     tx.wake(lane_topic(row["chat_id"]))
     if not may(TURNS, row["state"], ending.cause):
@@ -111,7 +113,7 @@ def end(tx: Transaction, turn_id: str, ending: Ending, now_ms: int) -> bool:
         words.read(tx, message_id, now_ms)
     words.happened(tx, turn_id, ending.cause, now_ms, reason=reason)
     _carry(tx, row, ending.cause, now_ms)
-    tx.run("UPDATE chats SET last_activity_at = ? WHERE chat_id = ?", now_ms, row["chat_id"])
+    chats.was_active(tx, row["chat_id"], now_ms)
     return True
 
 
@@ -145,12 +147,6 @@ def _first_queued(tx: Transaction, chat_id: str) -> Row | None:
         " WHERE t.chat_id = ? AND t.state = 'queued' ORDER BY t.sequence LIMIT 1",
         chat_id,
     )
-
-
-def _get(tx: Transaction, turn_id: str) -> Row:
-    row = tx.first("SELECT * FROM turns WHERE turn_id = ?", turn_id)
-    assert row is not None  # noqa: S101  # it was claimed
-    return row
 
 
 def _move(tx: Transaction, row: Row, cause: Cause, now_ms: int) -> None:

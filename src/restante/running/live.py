@@ -1,6 +1,8 @@
 """The turns that run in this process: a person's words join them, and a person can stop them."""
 
+from restante.bus.roster import Line
 from restante.durable.words import Words
+from restante.errors import NoTurn
 from restante.turn import Turn
 
 
@@ -24,6 +26,17 @@ class Live:
         if turn is not None and said.message_id not in offered:
             offered.add(said.message_id)
             turn.bus.send_person(said.text, token=said.message_id)
+
+    def runs(self, chat_id: str) -> bool:
+        """Whether a turn of the chat runs here."""
+        return chat_id in self._turns
+
+    def roster(self, chat_id: str) -> tuple[Line, ...]:
+        """The roster of the turn that runs. Raises `NoTurn`."""
+        turn, _ = self._turns.get(chat_id, (None, set[str]()))
+        if turn is None:
+            raise NoTurn("No turn runs in this chat, so there are no addresses. Say something to begin one.")
+        return turn.bus.roster()
 
     def stop(self, chat_id: str) -> bool:
         """Stop the turn that runs; whether there was one."""

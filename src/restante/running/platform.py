@@ -7,8 +7,25 @@ from pathlib import Path
 
 from restante.bus.entry import JournalEntry
 from restante.durable import agents as hosted_agents
-from restante.durable import chats, cursors, fates, pages, principals, recipients, says, sends, turns
+from restante.durable import (
+    chat_pages,
+    chats,
+    cursors,
+    cuts,
+    deletions,
+    fates,
+    pages,
+    principals,
+    recipients,
+    says,
+    searches,
+    sends,
+    turns,
+)
 from restante.durable.callers import Caller
+from restante.durable.chat_pages import ChatInList, ChatPage
+from restante.durable.chats import Chat
+from restante.durable.cuts import Cut
 from restante.durable.db.database import Committed, Transaction
 from restante.durable.db.lock import StoreLock, lock_store
 from restante.durable.db.sqlite import open_sqlite
@@ -16,9 +33,10 @@ from restante.durable.fates import StatesRequest
 from restante.durable.pages import Page, ReadRequest
 from restante.durable.principals import NewToken
 from restante.durable.recipients import Target
+from restante.durable.searches import Hit, HitPage
 from restante.durable.sends import Receipt, SendRequest
-from restante.durable.topics import inbox_topic, mail_topic
-from restante.errors import ShuttingDown, StoreUnavailable
+from restante.durable.topics import chat_topic, inbox_topic, mail_topic
+from restante.errors import ShuttingDown, StoreUnavailable, TurnRunning
 from restante.running.agents import Hosted
 from restante.running.clock import Clock, SystemClock, now_ms
 from restante.running.config import Config
@@ -34,8 +52,8 @@ from restante.running.waiters import Waiters
 from restante.texts import check_text
 
 __all__ = [
-    "Caller", "Clock", "NewToken", "Page", "Platform", "ReadRequest", "Receipt", "Said", "SendRequest", "StatesRequest",
-    "Target", "Transcript", "open_platform",
+    "Caller", "Chat", "ChatInList", "ChatPage", "Clock", "Cut", "Hit", "HitPage", "NewToken", "Page", "Platform",
+    "ReadRequest", "Receipt", "Said", "SendRequest", "StatesRequest", "Target", "Transcript", "open_platform",
 ]  # fmt: skip
 
 logger = logging.getLogger(__name__)
@@ -114,12 +132,15 @@ class Platform:
 
     # A person's words
 
-    async def create_chat(self, agent: str | None = None) -> str:
-        """A new chat with the agent of that name, or with the entry agent; its id. Raises `NotFound`."""
+    async def create_chat(self, agent: str | None = None, *, title: str | None = None) -> str:
+        """A new chat with the agent of that name, or with the entry agent; its id.
+
+        Raises `NotFound`, and `InvalidArguments` for a title that cannot be.
+        """
         name, at = agent or self.config.entry, self._now_ms()
 
         def change(tx: Transaction) -> str:
-            return chats.create_chat(tx, hosted_agents.get_target(tx, name).agent_id, at)
+            return chats.create_chat(tx, hosted_agents.get_target(tx, name).agent_id, at, title=title)
 
         return await self._database.write(change)
 
@@ -141,9 +162,68 @@ class Platform:
         await self._database.read(lambda tx: chats.get_chat(tx, chat_id))
         self._engine.live.stop(chat_id)
 
+    # Chats as they are kept
+
+    async def chats(self, *, agent: str | None = None, after: int = 0, limit: int | None = None) -> ChatPage:
+        """A page of the chats, of the agent with that name or of all: the one in which something happened last first.
+
+        `after` is the `next_cursor` of the page before. Raises `InvalidArguments`.
+        """
+        count = self._page_size(after, limit)
+        return await self._database.read(lambda tx: chat_pages.list_chats(tx, agent=agent, after=after, limit=count))
+
+    async def search_chats(self, q: str, *, after: int = 0, limit: int | None = None) -> HitPage:
+        """A page of the words of persons that hold `q` as it stands, the newest first. Nobody else's are searched.
+
+        `after` is the `next_cursor` of the page before. Raises `InvalidArguments`.
+        """
+        count = self._page_size(after, limit)
+        return await self._database.read(lambda tx: searches.search(tx, q, after=after, limit=count))
+
+    async def chat(self, chat_id: str) -> Transcript:
+        """All turns of a chat with their journals. Raises `NotFound`."""
+        return await self.transcript(chat_id)
+
     async def transcript(self, chat_id: str | None = None) -> Transcript:
-        """All turns of a chat with their journals; None: of the newest chat. Raises `NotFound`."""
+        """The same; None: of the chat that was made last. Raises `NotFound`."""
         return await self._database.read(lambda tx: read_transcript(tx, chat_id))
+
+    async def change_chat(self, chat_id: str, *, title: str) -> Chat:
+        """Name a chat; how it is now. Raises `NotFound` and `InvalidArguments`."""
+        return await self._database.write(lambda tx: chats.rename(tx, chat_id, title))
+
+    async def cuts(self, chat_id: str) -> list[Cut]:
+        """The places where a chat can be cut, in order: after each turn that has ended. Raises `NotFound`."""
+        return await self._database.read(lambda tx: cuts.list_cuts(tx, chat_id))
+
+    async def branch(self, chat_id: str, turn_id: str) -> str:
+        """A new chat with whole copies of all turns up to and with that one; its id.
+
+        Raises `NotFound`, `TurnRunning`, and `InvalidArguments` where the chat cannot be cut.
+        """
+        at = self._now_ms()
+        return await self._database.write(lambda tx: cuts.branch(tx, chat_id, turn_id, at))
+
+    async def truncate(self, chat_id: str, turn_id: str) -> int:
+        """Drop every turn of a chat after that one, those that wait as well; how many there were.
+
+        Raises what `branch` does.
+        """
+        return await self._database.write(lambda tx: cuts.truncate(tx, chat_id, turn_id))
+
+    async def delete_chat(self, chat_id: str) -> None:
+        """Remove a chat with all that was said in it. If its last turn is over and being stored, wait for that.
+
+        Raises `NotFound`, `TurnRunning`, and `InvalidArguments` for a chat in which an agent answers messages.
+        """
+        with self._waiters.park([chat_topic(chat_id)]) as bell:
+            while True:
+                try:
+                    return await self._database.write(lambda tx: deletions.delete_chat(tx, chat_id))
+                except TurnRunning:
+                    if self._engine.live.runs(chat_id) or self._waiters.released:
+                        raise
+                await bell.wait()
 
     # The process
 
@@ -193,6 +273,12 @@ class Platform:
     def _check_open(self) -> None:
         if self._stopping:
             raise ShuttingDown("The server is stopping. Send the same again, with the same submission_id, in a moment.")
+
+    def _page_size(self, after: int, limit: int | None) -> int:
+        limits = self.config.limits
+        count = limits.page_default if limit is None else limit
+        pages.check_paging(after, count, limits.page_max)
+        return count
 
     def _now_ms(self) -> int:
         return now_ms(self._engine.clock)

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 
-from restante.durable import chats, turns, words
+from restante.durable import histories, turns, words
 from restante.durable.callers import Caller
 from restante.durable.db.database import Database, Transaction
+from restante.durable.histories import History
 from restante.durable.sends import SendRules
 from restante.durable.turns import Claimed, Ending
 from restante.errors import StoreUnavailable
@@ -62,14 +63,17 @@ class Player:
         self._hosted = engine.agents[claimed.agent]
         self._recorder = Recorder(engine.database, engine.clock, claimed)
         self._too_long = False
+        self._before: list[ModelMessage] = []
+        """What the model read and said in earlier turns."""
 
     async def play(self) -> None:
         """Run the turn and store how it ended. If this is cancelled, the turn stays as a crash would leave it."""
-        history: str | None = None
+        history: History | None = None
         try:
             result = await self._run()
             ending = self._ending_of(result)
-            history = _written(result.messages) if self._turn.words and result.outcome == "answered" else None
+            if self._turn.words and result.outcome == "answered":
+                history = _added(self._before, result.messages)
         except asyncio.CancelledError:
             with suppress(StoreUnavailable):
                 await self._recorder.flush()
@@ -114,8 +118,9 @@ class Player:
         if not self._turn.words:
             return []
         chat_id = self._turn.chat_id
-        written = await self._engine.database.read(lambda tx: chats.read_history(tx, chat_id))
-        return [] if written is None else ModelMessagesTypeAdapter.validate_json(written)
+        written = await self._engine.database.read(lambda tx: histories.read_history(tx, chat_id))
+        self._before = ModelMessagesTypeAdapter.validate_json(written)
+        return self._before
 
     def _replies(self) -> Replies:
         claimed = self._turn
@@ -155,7 +160,7 @@ class Player:
             return Ending(cause="failed", reason=TURN_LIMIT, error=TURN_LIMIT, report=report, read=read)
         return Ending(cause="stopped", report=report, read=read)
 
-    async def _end(self, ending: Ending, history: str | None) -> None:
+    async def _end(self, ending: Ending, history: History | None) -> None:
         """Commit the end, however long it takes until there is room for it."""
         claimed, clock = self._turn, self._engine.clock
         was_running = True
@@ -164,7 +169,7 @@ class Player:
             nonlocal was_running
             was_running = turns.end(tx, claimed.turn_id, ending, now_ms(clock))
             if was_running and history is not None:
-                chats.write_history(tx, claimed.chat_id, history)
+                histories.write_history(tx, claimed.turn_id, history)
 
         while True:
             try:
@@ -178,5 +183,8 @@ class Player:
             logger.error("The end of %s came to nothing: somebody else has ended it in the store.", claimed.turn_id)
 
 
-def _written(messages: tuple[ModelMessage, ...]) -> str:
-    return ModelMessagesTypeAdapter.dump_json(list(messages)).decode()
+def _added(before: list[ModelMessage], messages: tuple[ModelMessage, ...]) -> History:
+    """What a turn added; all of it, if the turn has changed what was there before."""
+    whole = list(messages[: len(before)]) != before
+    added = list(messages) if whole else list(messages[len(before) :])
+    return History(json=ModelMessagesTypeAdapter.dump_json(added).decode(), whole=whole)

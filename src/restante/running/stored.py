@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TypeVar
 
-from restante.durable import chats, principals, turns
-from restante.durable.chats import ChatInList
+from restante.durable import chat_pages, principals, turns
+from restante.durable.chat_pages import ChatPage
 from restante.durable.db.database import Committed, Transaction
 from restante.durable.db.lock import find_holder, lock_store
 from restante.durable.db.sqlite import open_sqlite, write_beside
@@ -28,10 +28,10 @@ async def read_chat(store: Path, chat_id: str | None) -> Transcript:
     return await _within(store, lambda tx: read_transcript(tx, chat_id))
 
 
-async def list_chats(store: Path) -> list[ChatInList]:
+async def list_chats(store: Path) -> ChatPage:
     """Every chat of a store, the newest first. Raises `NotFound` and `StoreUnavailable`."""
     _check_there(store)
-    return await _within(store, chats.list_chats)
+    return await _within(store, lambda tx: chat_pages.list_chats(tx, limit=2**31))
 
 
 async def make_token(store: Path, label: str, agents: Collection[str] = ()) -> NewToken:

@@ -126,7 +126,7 @@ def list_chats(
             "turns": each.turns,
             "last_state": each.last_state,
         }
-        for each in run_async(stored_chats(store_of(config, store)))
+        for each in run_async(stored_chats(store_of(config, store))).chats
     ]
     if as_json:
         show_json({"chats": found})
