@@ -274,3 +274,7 @@ class ShuttingDown(RestanteError):
     """An orderly stop is under way."""
 
     code = "shutting_down"
+
+
+class McpServerFailed(RestanteError):
+    """A server of the Model Context Protocol could not be started, or does not list its tools."""

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from restante.bus.entry import JournalEntry
+from restante.bus.roster import Line
 from restante.durable import agents as hosted_agents
 from restante.durable import (
     chat_pages,
@@ -41,8 +42,9 @@ from restante.running.agents import Hosted
 from restante.running.clock import Clock, SystemClock, now_ms
 from restante.running.config import Config
 from restante.running.dispatcher import Dispatcher
-from restante.running.feed import Feed
+from restante.running.feed import Event, Feed, Happened
 from restante.running.live import Live
+from restante.running.pieces import Pieces
 from restante.running.player import Engine
 from restante.running.sessions import Sessions
 from restante.running.signals import Signals
@@ -73,7 +75,7 @@ class Platform:
         self._waiters = Waiters(engine.group, engine.clock)
         self._lock = lock
         self._sessions = Sessions(engine.database)
-        self._feed = Feed(engine.database, self._waiters)
+        self._feed = Feed(engine.database, self._waiters, engine.pieces)
         self._dispatcher = Dispatcher(engine)
         self._stopping = False
 
@@ -153,9 +155,24 @@ class Platform:
         self._engine.live.offer(chat_id, said)
         return Said(message_id=said.message_id, sequence=said.sequence, turn_id=said.turn_id, state=said.state)
 
-    def watch(self, chat_id: str, *, after: int = 0) -> AsyncIterator[JournalEntry]:
-        """What happens in a chat's turns, from the sequence `after` on; ends when no turn runs or waits."""
-        return self._feed.watch(chat_id, after)
+    def watch_chat(self, chat_id: str, *, after: int | None = None, until_idle: bool = False) -> AsyncIterator[Event]:
+        """What happens in a chat: each entry once and in order, the beginnings and ends of turns, pieces of texts.
+
+        From the sequence `after` on, or from the turn that runs or comes next. Ends when the process is to stop and,
+        `until_idle`, when no turn runs or waits. Raises `NotFound`.
+        """
+        return self._feed.watch(chat_id, after, until_idle=until_idle)
+
+    async def watch(self, chat_id: str, *, after: int = 0) -> AsyncGenerator[JournalEntry]:
+        """The entries of a chat's turns alone, from the sequence `after` on; ends when no turn runs or waits."""
+        async for event in self.watch_chat(chat_id, after=after, until_idle=True):
+            if isinstance(event, Happened):
+                yield event.entry
+
+    async def roster(self, chat_id: str) -> tuple[Line, ...]:
+        """Who has opened a reader in the turn that runs, as `list_agents` gives it. Raises `NotFound` and `NoTurn`."""
+        await self._database.read(lambda tx: chats.get_chat(tx, chat_id))
+        return self._engine.live.roster(chat_id)
 
     async def stop(self, chat_id: str) -> None:
         """Stop the turn that the chat runs, if it runs one. Raises `NotFound`."""
@@ -304,7 +321,15 @@ async def open_platform(
         async with open_sqlite(store, signals.tell, now_ms=now_ms(time)) as database:
             await database.write(lambda tx: _start(tx, agents, now_ms(time)))
             async with owning_group() as group:
-                engine = Engine(database=database, clock=time, config=config, agents=agents, live=Live(), group=group)
+                engine = Engine(
+                    database=database,
+                    clock=time,
+                    config=config,
+                    agents=agents,
+                    live=Live(),
+                    pieces=Pieces(),
+                    group=group,
+                )
                 platform = Platform(engine, signals, lock)
                 await platform.start()
                 try:

@@ -21,6 +21,7 @@ from restante.running.clock import Clock, now_ms
 from restante.running.config import Config
 from restante.running.live import Live
 from restante.running.openings import opening_of
+from restante.running.pieces import Piece, Pieces
 from restante.running.recorder import RETRY_S, Recorder
 from restante.running.replies import Replies
 from restante.turn import Turn, TurnOptions, TurnResult, open_turn
@@ -40,6 +41,7 @@ class Engine:
     config: Config
     agents: Mapping[str, Hosted]
     live: Live
+    pieces: Pieces
     group: asyncio.TaskGroup
     """Owns the tasks of every turn."""
 
@@ -109,9 +111,16 @@ class Player:
             policy=engine.config.policy,
             sink=self._recorder,
             observer=self._recorder,
+            # Only where somebody watches: asking for pieces changes how a model is called.
+            on_text=self._tell_piece if engine.pieces.are_wanted(claimed.chat_id) else None,
             history=await self._history(),
             toolsets=[self._replies()] if claimed.messages else [],
         )
+
+    def _tell_piece(self, address: str, text: str) -> None:
+        claimed = self._turn
+        piece = Piece(turn_id=claimed.turn_id, address=address, text=text, after=self._recorder.newest)
+        self._engine.pieces.tell(claimed.chat_id, piece)
 
     async def _history(self) -> list[ModelMessage]:
         """What was read and said before in a person's chat. Messages of others are each answered on their own."""

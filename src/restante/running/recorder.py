@@ -33,6 +33,8 @@ class Recorder:
         self._entry_address: str | None = None
         self._returned = False
         """Whether it is stored that the first model call returned."""
+        self.newest = 0
+        """The number of the newest entry."""
         self.read: set[str] = set()
         """The ids of a person's words that an entry run has read after joining the turn."""
 
@@ -40,6 +42,7 @@ class Recorder:
         """Take an entry of the journal, from any thread."""
         if entry.kind == "run_opened" and entry.facts.get("entry"):
             self._entry_address = entry.address
+        self.newest = entry.number
         self._queued.append(entry)
         self._loop.call_soon_threadsafe(self._bell.set)
 

@@ -59,18 +59,24 @@ def read_transcript(tx: Transaction, chat_id: str | None) -> Transcript:
         chat_id=chat.chat_id,
         agent=chat.agent,
         created_at=rfc3339(chat.created_at_ms),
-        turns=tuple(_record(tx, turn) for turn in turns.list_turns(tx, chat.chat_id)),
+        turns=tuple(record_of(tx, turn) for turn in turns.list_turns(tx, chat.chat_id)),
     )
 
 
-def _record(tx: Transaction, turn: TurnRow) -> TurnRecord:
-    began = [one for one in words.list_words(tx, turn.turn_id) if one.began]
+def record_of(tx: Transaction, turn: TurnRow) -> TurnRecord:
+    """A turn with what began it and its journal."""
     return TurnRecord(
         turn_id=turn.turn_id,
         state=turn.state,
-        cause=opening_of(messages.list_arrived(tx, turn.turn_id), began),
+        cause=cause_of(tx, turn.turn_id),
         entries=tuple(JournalEntry(*entry) for entry in transcripts.read_turn(tx, turn.turn_id)),
         answer=turn.answer,
         error=turn.error,
         report=None if turn.report is None else json.loads(turn.report),
     )
+
+
+def cause_of(tx: Transaction, turn_id: str) -> tuple[Message, ...]:
+    """The messages, or the person's words, that a turn began with."""
+    began = [one for one in words.list_words(tx, turn_id) if one.began]
+    return opening_of(messages.list_arrived(tx, turn_id), began)
