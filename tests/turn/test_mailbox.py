@@ -1,3 +1,4 @@
+import inspect
 import logging
 from dataclasses import replace
 from typing import Any
@@ -246,6 +247,7 @@ async def test_a_streamed_call_delivers_when_it_is_complete(policy: BusPolicy) -
 
 
 @both
+@pytest.mark.rows("T372")
 async def test_the_way_of_streaming_that_skips_the_last_boundary_loses_nothing(policy: BusPolicy) -> None:
     stage = Stage(policy)
     worker = agent(says("one two"))
@@ -258,6 +260,8 @@ async def test_the_way_of_streaming_that_skips_the_last_boundary_loses_nothing(p
     # Under classic nothing is settled because a run has ended, so that here nothing ever tried.
     reasons = {"default": "run_ended_first", "classic": "never_drained"}
     assert (unmet.text, unmet.reason) == ("late", reasons[policy.name])
+    documented = " ".join(str(inspect.getdoc(Mailbox)).split())
+    assert "last drain are `run`, `iter`, and `run_stream_events`, but not `run_stream`" in documented
 
 
 async def test_a_mailbox_that_cannot_open_keeps_the_run_from_starting() -> None:

@@ -9,6 +9,6 @@ from restante.turn.tools import messaging_tools
 from restante.turn.turn import Turn, TurnOptions, TurnResult, open_turn, run_turn
 
 __all__ = [
-    "Journal", "Mailbox", "MailboxOptions", "Observer", "OnText", "Turn", "TurnOptions", "TurnResult", "messaging_tools",
-    "open_turn", "run_turn", "spawn_tools",
+    "Journal", "Mailbox", "MailboxOptions", "Observer", "OnText", "Turn", "TurnOptions", "TurnResult",
+    "messaging_tools", "open_turn", "run_turn", "spawn_tools",
 ]  # fmt: skip

@@ -148,6 +148,7 @@ class Mailbox(AbstractCapability[Any]):
 
     async def _close(self, ctx: RunContext[Any], how: How, error: Exception | None = None) -> None:
         address = self._reader.address
+        self.notes.usage(ctx.usage)
         self._reader.close(how, error=describe(error) if error else None)
         self.runs.ends(Ran(address=address, how=how, rounds=self._budget.calls, usage=copy(ctx.usage)))
         await self._give_up_claimed()
@@ -219,9 +220,13 @@ class Mailbox(AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, node: "AgentNode[Any]", result: "NodeResult[Any]"
     ) -> "NodeResult[Any]":
         """The boundary after an answer: with mail the run goes on, without it the reader closes in the same step."""
+        if isinstance(result, ModelRequestNode):
+            self.notes.results([result.request])
+            if not self._wrapping:
+                self.notes.nudge(result.request)
         if not isinstance(node, CallToolsNode):
             return result
-        self.notes.results([result.request] if isinstance(result, ModelRequestNode) else ctx.messages[-1:])
+        self.notes.results(ctx.messages[-1:])
         if self._wrapping:
             return result if isinstance(result, End) else await self._fall_back(WrapUpFailed(_NO_ANSWER))
         if not isinstance(result, End) or isinstance(result.data.output, DeferredToolRequests):
@@ -271,8 +276,8 @@ class Mailbox(AbstractCapability[Any]):
         return mail
 
     def _move(self, mail: tuple[Delivery, ...]) -> None:
-        if mail and self._budget.calls:
-            origins: list[Origin] = sorted({one.message.origin for one in mail})
+        origins: list[Origin] = sorted({one.message.origin for one in mail})
+        if self._budget.calls and any(origin != "bus" for origin in origins):
             moved = self._budget.move(origins)
             self.notes.move(self._budget, origins, moved=moved)
 

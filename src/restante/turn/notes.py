@@ -1,5 +1,6 @@
 """What one run notes in the journal: its rounds, and its tool calls with their results."""
 
+import logging
 from collections.abc import Sequence
 from typing import Any, Literal, cast
 
@@ -14,15 +15,19 @@ from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
     ModelResponse,
+    RetryFeedbackPart,
     ToolCallPart,
     ToolReturn,
     ToolReturnPart,
 )
+from pydantic_ai.usage import RunUsage
 
 from restante.bus.budget import Budget
 from restante.bus.bus import MessageBus
 from restante.texts import Origin
-from restante.turn.parts import as_text
+from restante.turn.parts import WRAP_UP, as_text
+
+logger = logging.getLogger(__name__)
 
 Outcome = Literal["ok", "error", "not_executed"]
 _OUTCOMES: dict[str, Outcome] = {"success": "ok", "interrupted": "not_executed"}
@@ -36,18 +41,29 @@ class Notes:
         self._address = address
         self._open: dict[str, str] = {}
         """The calls without a result: their ids and tools."""
+        self._immovable = False
+        """It has been logged that no move is left."""
 
     def round(self, budget: Budget) -> None:
         """A call is about to be made; it has been counted. `of` is how many may be made as it stands."""
         self._note("round", call=budget.calls - 1, of=budget.calls + budget.left)
 
     def wrap_up(self) -> None:
-        """The call without tools is about to be made."""
-        self._note("wrap_up")
+        """The call without tools is about to be made; `text` is what the loop itself says in its prompt."""
+        self._note("wrap_up", text=WRAP_UP)
+
+    def nudge(self, request: ModelRequest) -> None:
+        """The loop asks again, in its own words, for an answer that it can use."""
+        for part in request.parts:
+            if isinstance(part, RetryFeedbackPart):
+                self._note("nudge", text=part.model_response())
 
     def move(self, budget: Budget, origins: Sequence[Origin], *, moved: bool) -> None:
         """Mail of these origins goes into the next call, and moved the base, or would have if a move were left."""
         self._note("move" if moved else "no_move", call=budget.calls, origins=list(origins))
+        if not moved and not self._immovable:
+            self._immovable = True
+            logger.info("%s has no move left: its mail is delivered, and gives it no more rounds.", self._address)
 
     def response(self, response: ModelResponse) -> None:
         """What the model answered: its text, and the tools that it asks for."""
@@ -85,6 +101,12 @@ class Notes:
         """The calls that have no result get none any more."""
         for call_id in list(self._open):
             self._result(call_id, why, "not_executed")
+
+    def usage(self, usage: RunUsage) -> None:
+        """What the model calls of the run used. The cost is in US dollars, or None where nothing tells the price."""
+        cost = None if usage.cost is None else float(usage.cost)
+        tokens = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
+        self._note("usage", requests=usage.requests, **tokens, cost_usd=cost)
 
     def answer(self, output: object) -> None:
         """The run has answered."""

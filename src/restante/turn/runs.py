@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.usage import RunUsage
+from pydantic_ai.usage import RunUsage, UsageLimits
 
 from restante.bus.run import How
 from restante.turn.streaming import Streaming
@@ -27,6 +27,8 @@ class Runs:
 
     rounds: Mapping[str, int] = field(default_factory=dict[str, int])
     """How many rounds a label has, where it has its own number."""
+    limits: Mapping[str, UsageLimits] = field(default_factory=dict[str, UsageLimits])
+    """What a run of a label may use, where that is limited."""
     ended: list[Ran] = field(default_factory=list[Ran])
     """In the order in which they ended."""
     live: set[str] = field(default_factory=set[str])
@@ -40,6 +42,10 @@ class Runs:
     def listened(self, address: str) -> list[AbstractCapability[Any]]:
         """What a run with this address gets so that its texts are listened to: nothing where nobody listens."""
         return [self.streaming.of(address)] if self.streaming else []
+
+    def limits_of(self, label: str) -> UsageLimits:
+        """What a run of this label may use. Its rounds are the bus's to count, and not the library's."""
+        return self.limits.get(label) or UsageLimits(request_limit=None)
 
     def opens(self, address: str) -> None:
         """A run with this address has opened."""

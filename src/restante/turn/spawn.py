@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from pydantic_ai import Agent, FunctionToolset, RunContext, ToolFailed
-from pydantic_ai.usage import UsageLimits
 
 from restante.bus.reader import Reader
 from restante.errors import RestanteError
@@ -50,7 +49,7 @@ class _Spawner:
                 [parts.task(task, caller.reader.address)],
                 capabilities=[mailbox, *caller.runs.listened(reader.address)],
                 deps=ctx.deps,
-                usage_limits=UsageLimits(request_limit=None),
+                usage_limits=caller.runs.limits_of(agent),
             )
         return _answer(caller, reader.address, result.output)
 

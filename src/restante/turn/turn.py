@@ -43,6 +43,10 @@ class TurnOptions:
     """Whom the entry agent may spawn, beside what its own toolsets allow."""
     rounds: Mapping[str, int] = field(default_factory=dict[str, int])
     """Model calls before the wrap-up, of labels that have their own number."""
+    usage_limits: Mapping[str, UsageLimits] = field(default_factory=dict[str, UsageLimits])
+    """What each run of these labels may use. One that would use more ends by an error, and mail that it has taken for
+    a call that is then not made is reported. Mind that the library's `request_limit` is 50 unless it is given.
+    """
     policy: BusPolicy | None = None
     """None: `BusPolicy()`."""
     bus: MessageBus | None = None
@@ -102,7 +106,11 @@ class Turn:
         if not self._prompt:
             raise InvalidArguments("A turn begins with at least one message.")
         self._options = options
-        self._runs = Runs(rounds=options.rounds, streaming=Streaming(options.on_text) if options.on_text else None)
+        self._runs = Runs(
+            rounds=options.rounds,
+            limits=options.usage_limits,
+            streaming=Streaming(options.on_text) if options.on_text else None,
+        )
         self._journal = options.journal or Journal(options.sink)
         known = {options.label, *options.agents}
         self.bus = options.bus or MessageBus(options.policy, labels=known, sink=self._journal)
@@ -192,7 +200,7 @@ class Turn:
             [first],
             message_history=options.history,
             deps=options.deps,
-            usage_limits=UsageLimits(request_limit=None),
+            usage_limits=self._runs.limits_of(options.label),
             capabilities=[Mailbox(self.bus, options.label, entry=True, options=mailbox), _Opening(others), *listened],
             toolsets=[*([spawn_tools(options.agents)] if options.agents else []), *options.toolsets],
         )
