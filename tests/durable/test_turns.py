@@ -12,7 +12,7 @@ from restante.durable.fates import SendState, StatesRequest
 from restante.durable.sends import SendRequest
 from restante.durable.states import MESSAGES, TURNS, WORDS_THAT_BEGAN, WORDS_THAT_JOINED, Table, WrongState, after
 from restante.durable.transcripts import Entry
-from restante.durable.turns import Claimed, Ending
+from restante.durable.turns import Claimed, Ending, TurnRow
 from restante.durable.words import Words
 from tests.durable.stores import NOON_MS, Store
 
@@ -47,7 +47,7 @@ class Lane:
     async def end(self, turn: Claimed, ending: Ending) -> None:
         await self.store.database.write(lambda tx: turns.end(tx, turn.turn_id, ending, NOON_MS + 3))
 
-    async def restart(self) -> list[str]:
+    async def restart(self) -> list[TurnRow]:
         return await self.store.database.write(lambda tx: turns.interrupt_all(tx, NOON_MS + 4))
 
     async def state_of(self, message_id: str) -> SendState:
@@ -141,7 +141,7 @@ async def test_a_started_message_is_interrupted_by_a_crash_and_never_run_again(l
     message = await lane.send()
     turn = await lane.claimed()
 
-    assert await lane.restart() == [turn.turn_id]
+    assert [each.turn_id for each in await lane.restart()] == [turn.turn_id]
 
     state = await lane.state_of(message)
     assert (state.state, state.reason, state.attempts) == ("interrupted", "interrupted", 1)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from restante.bus import BusPolicy, JournalEntry, Message, MessageBus, Reader
+from restante.running.recovery import settle
 from restante.running.transcript import Transcript, TurnRecord
 from restante.surface.export import export_chat
 
@@ -22,6 +23,11 @@ def turn(
     return TurnRecord(
         turn_id="turn-1", state=state, cause=cause, entries=tuple(entries), answer=answer, error=error, report=None
     )
+
+
+def cut_off(entries: Sequence[JournalEntry]) -> TurnRecord:
+    """A turn that was running when its process died, as the next process finds and settles it."""
+    return turn([*entries, *settle(entries).fates], "interrupted")
 
 
 def exported(*turns: TurnRecord, full: bool = True) -> str:

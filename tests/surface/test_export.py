@@ -6,7 +6,7 @@ import re
 import pytest
 
 from restante.bus import BusPolicy, Message
-from tests.surface.chats import Bench, exported, turn
+from tests.surface.chats import Bench, cut_off, exported, turn
 from tests.turn.playing import Played
 from tests.turn.scenes import thanks_to_the_finished, two_researchers
 
@@ -204,7 +204,7 @@ async def test_what_a_crash_cut_off_is_undelivered_as_interrupted_and_the_person
     worker.send("assistant", "claimed")
     bench.assistant.drain()
 
-    export = exported(turn(bench.entries, state="interrupted"))
+    export = exported(cut_off(bench.entries))
 
     assert "> **Undelivered:** assistant -> everyone (researcher#1): read by nobody (the process ended" in export
     assert "> **Undelivered:** researcher#1 -> assistant: claimed (the process ended" in export
@@ -219,7 +219,7 @@ async def test_under_classic_a_crash_cuts_off_each_message_once() -> None:
     bench.reads(worker)
     worker.send("everyone", "read by nobody")
 
-    export = exported(turn(bench.entries, state="interrupted"))
+    export = exported(cut_off(bench.entries))
 
     assert "> **Undelivered:** researcher#1 -> everyone: read by nobody (" in export
     assert export.count("Undelivered") == 1

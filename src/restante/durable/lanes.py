@@ -26,6 +26,16 @@ def find_running(tx: Transaction, chat_id: str) -> str | None:
     return None if row is None else row["turn_id"]
 
 
+def find_waiting_for_words(tx: Transaction, chat_id: str) -> str | None:
+    """The id of the turn that comes last in the lane, if it waits and a person's words began it."""
+    row = tx.first(
+        "SELECT t.turn_id, t.state, EXISTS (SELECT 1 FROM words w WHERE w.turn_id = t.turn_id) AS said"
+        " FROM turns t WHERE t.chat_id = ? ORDER BY t.sequence DESC LIMIT 1",
+        chat_id,
+    )
+    return row["turn_id"] if row is not None and row["state"] == "queued" and row["said"] else None
+
+
 def is_idle(tx: Transaction, chat_id: str) -> bool:
     """Whether no turn of the chat runs or waits."""
     row = tx.first("SELECT 1 FROM turns WHERE chat_id = ? AND state IN ('running', 'queued') LIMIT 1", chat_id)

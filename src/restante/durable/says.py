@@ -6,11 +6,14 @@ from restante.durable.words import Place, Words
 
 
 def say(tx: Transaction, chat_id: str, text: str, now_ms: int) -> Words:
-    """Store what a person says: `offered` to the turn that runs, else `queued`. Raises `NotFound`."""
+    """Store what a person says: `offered` to the turn that runs, else `queued`. Raises `NotFound`.
+
+    Words that wait already begin the same turn: none of them is joined with another.
+    """
     chats.get_chat(tx, chat_id)
     sequence = tx.next_sequence()
     running = lanes.find_running(tx, chat_id)
-    turn_id = running or lanes.enqueue(tx, chat_id, sequence, now_ms)
+    turn_id = running or lanes.find_waiting_for_words(tx, chat_id) or lanes.enqueue(tx, chat_id, sequence, now_ms)
     place = Place(chat_id=chat_id, turn_id=turn_id, running=running is not None, sequence=sequence)
     said = words.record(tx, place, text, now_ms)
     chats.was_active(tx, chat_id, now_ms)

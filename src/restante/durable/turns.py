@@ -117,15 +117,20 @@ def end(tx: Transaction, turn_id: str, ending: Ending, now_ms: int) -> bool:
     return True
 
 
-def interrupt_all(tx: Transaction, now_ms: int) -> list[str]:
-    """After a crash: each turn that was running is interrupted, and shown so, and never run again; their ids."""
+def interrupt_all(tx: Transaction, now_ms: int) -> list[TurnRow]:
+    """After a crash: each turn that was running is interrupted, and shown so, and never run again; these turns."""
     rows = tx.all("SELECT * FROM turns WHERE state = 'running' ORDER BY sequence")
     for row in rows:
         _move(tx, row, "restarted", now_ms)
         messages.happened(tx, row["turn_id"], "restarted", now_ms, reason="interrupted")
         words.happened(tx, row["turn_id"], "restarted", now_ms, reason="interrupted")
         _carry(tx, row, "restarted", now_ms)
-    return [row["turn_id"] for row in rows]
+    return [_of(row) for row in rows]
+
+
+def write_report(tx: Transaction, turn_id: str, report: str) -> None:
+    """What an interrupted turn left undelivered, as JSON, once that is known."""
+    tx.run("UPDATE turns SET report = ? WHERE turn_id = ?", report, turn_id)
 
 
 def _carry(tx: Transaction, row: Row, cause: Cause, now_ms: int) -> None:

@@ -21,7 +21,6 @@ from restante.durable import (
     says,
     searches,
     sends,
-    turns,
 )
 from restante.durable.callers import Caller
 from restante.durable.chat_pages import ChatInList, ChatPage
@@ -46,6 +45,7 @@ from restante.running.feed import Event, Feed, Happened
 from restante.running.live import Live
 from restante.running.pieces import Pieces
 from restante.running.player import Engine
+from restante.running.recovery import interrupt_all
 from restante.running.sessions import Sessions
 from restante.running.signals import Signals
 from restante.running.tasks import owning_group
@@ -337,11 +337,11 @@ async def open_platform(
                 finally:
                     platform.prepare_to_stop()
             with suppress(StoreUnavailable):
-                await database.write(lambda tx: turns.interrupt_all(tx, now_ms(time)))
+                await database.write(lambda tx: interrupt_all(tx, now_ms(time)))
 
 
 def _start(tx: Transaction, agents: Mapping[str, Hosted], at_ms: int) -> None:
     """What a crash cut off is interrupted, before anything else happens; the store knows who is hosted now."""
     principals.check_agent_names(tx, agents)
-    turns.interrupt_all(tx, at_ms)
+    interrupt_all(tx, at_ms)
     hosted_agents.sync_agents(tx, {name: hosted.free_text_ask for name, hosted in agents.items()}, at_ms)

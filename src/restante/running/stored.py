@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TypeVar
 
-from restante.durable import chat_pages, principals, turns
+from restante.durable import chat_pages, principals
 from restante.durable.chat_pages import ChatPage
 from restante.durable.db.database import Committed, Transaction
 from restante.durable.db.lock import find_holder, lock_store
@@ -14,6 +14,7 @@ from restante.durable.db.sqlite import open_sqlite, write_beside
 from restante.durable.principals import NewToken
 from restante.errors import BadLabel, NotFound
 from restante.names import folded
+from restante.running.recovery import interrupt_all
 from restante.running.transcript import Transcript, read_transcript
 
 T = TypeVar("T")
@@ -69,7 +70,7 @@ async def _alone(store: Path, change: Callable[[Transaction], T]) -> T:
     now_ms = _now_ms()
 
     def whole(tx: Transaction) -> T:
-        turns.interrupt_all(tx, now_ms)
+        interrupt_all(tx, now_ms)
         return change(tx)
 
     with lock_store(store):

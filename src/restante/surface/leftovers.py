@@ -26,13 +26,13 @@ class Leftover(NamedTuple):
 
 
 class Leftovers:
-    """The messages of a turn with their fates. What a turn that was cut off left open is settled as interrupted."""
+    """The messages of a turn with their fates."""
 
     def __init__(self, turn: TurnRecord) -> None:
-        self._interrupted = turn.state == "interrupted"
         self._messages = [entry for entry in turn.entries if entry.kind == "message"]
         self._knows_who_lives = all(state is not None for entry in self._messages for _, state in _matched(entry))
         self._opened = [entry.address for entry in turn.entries if entry.kind == "run_opened"]
+        self._entry = next((one.address for one in turn.entries if one.facts.get("entry")), None)
         self._closed_s = turn.entries[-1].at_s if turn.entries else 0.0
         self._fates: dict[str, list[Fate]] = {}
         for entry in turn.entries:
@@ -49,6 +49,13 @@ class Leftovers:
         """The texts of the person's words that no run of the entry agent read, and that become the next turn."""
         return (str(message.facts["text"]) for message in self._messages if self._is_carried(message))
 
+    def stop_notice(self) -> str:
+        """What the person who stopped the turn is told: that it has no answer, what was not read, what is left."""
+        words = "Stopped: there is no answer"
+        if any(self._is_unread(message) for message in self._messages):
+            words = f"{words}, and what you said while it ran was not read"
+        return "\n".join([f"{words}.", *self.sentences()])
+
     def sentences(self) -> Iterator[str]:
         """What the person is told on the terminal, a line for each, at most the first few and how many more."""
         found = list(self.undelivered())
@@ -58,21 +65,17 @@ class Leftovers:
             yield f"Undelivered: {len(found) - SENTENCES:,} more; `restante export` shows them all."
 
     def _is_carried(self, message: JournalEntry) -> bool:
-        cut_off = self._interrupted and message.facts["origin"] == "person" and not self._settled(message)
-        return cut_off or any(fate["state"] == "carried" for fate in self._settled(message))
+        return any(fate["state"] == "carried" for fate in self._settled(message))
+
+    def _is_unread(self, message: JournalEntry) -> bool:
+        """Whether these are words of the person that came to nobody, or not to the entry agent, whom they were for."""
+        missed = [fate["address"] for fate in self._unmet(message)]
+        read = any(fate["state"] == "delivered" for fate in self._settled(message))
+        return message.facts["origin"] == "person" and bool(missed) and (not read or self._entry in missed)
 
     def _unmet(self, message: JournalEntry) -> list[Fate]:
         unmet = [fate for fate in self._settled(message) if fate["state"] == "undelivered"]
-        unmet += self._cut_off(message) if self._interrupted else []
         return sorted(unmet, key=lambda fate: self._opened.index(fate["address"]) if fate["address"] else -1)
-
-    def _cut_off(self, message: JournalEntry) -> list[Fate]:
-        """What the message was still owed to when the process died."""
-        known = [address for address, state in _matched(message) if state is not None]
-        met = {fate["address"] for fate in self._settled(message)}
-        # Where the policy does not know who is alive, a message is owed once, to whoever reads it.
-        owed = known or ([None] if not met else [])
-        return [{"address": address, "reason": "interrupted"} for address in owed if address not in met]
 
     def _settled(self, message: JournalEntry) -> list[Fate]:
         return [fate for fate in self._fates.get(str(message.facts["message_id"]), []) if fate["obliged"]]
