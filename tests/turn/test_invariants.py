@@ -108,6 +108,7 @@ def test_the_sender_never_comes_from_arguments(
     assert len(stage.entries.of("tool_result")) == len(made)
 
 
+@pytest.mark.rows("T010")
 @given(
     pattern=st.lists(st.sampled_from(["", "person", "agent", "both"]), max_size=30),
     rounds=st.integers(1, 10),

@@ -263,8 +263,8 @@ async def test_by_default_a_run_never_moves_its_base_by_its_own_sends() -> None:
     assert await rounds_of(stage, act, 10) == 10
 
 
-@pytest.mark.rows("T150")
 @both
+@pytest.mark.rows("T150", "B223")
 async def test_the_earlier_answer_stays_in_the_transcript_as_the_agents(policy: BusPolicy) -> None:
     stage = Stage(policy)
     worker = agent(says("hi", seconds=DURING), says("hi, bye"), sleep=stage.writes("also say bye"))

@@ -129,11 +129,13 @@ async def test_an_answer_of_a_wrap_up_says_that_it_may_be_incomplete(policy: Bus
     ]
 
 
-async def test_each_agent_obeys_its_own_number_of_rounds() -> None:
+@both
+@pytest.mark.rows("T187")
+async def test_each_agent_obeys_its_own_number_of_rounds(policy: BusPolicy) -> None:
     entries = (
         await play(
             looping_spawner := agent(calls(SPAWNS), *[calls(call("list_agents"))] * 9, says("ok")),
-            options=TurnOptions(agents={"researcher": looping()}, rounds={"researcher": 4}),
+            options=TurnOptions(agents={"researcher": looping()}, rounds={"researcher": 4}, policy=policy),
         )
     ).entries
 
