@@ -20,9 +20,9 @@ def list_turns(tx: Transaction, chat_id: str, after: int) -> list[TurnInOrder]:
     return [TurnInOrder(row["sequence"], turns._of(row)) for row in rows]
 
 
-def newest_ended(tx: Transaction, chat_id: str) -> int:
-    """The sequence of the newest turn that has ended, or 0."""
-    return _newest(tx, _ENDED, chat_id)
+def newest_ended(tx: Transaction, chat_id: str, *, but: int = 0) -> int:
+    """The sequence of the newest turn that has ended, the last `but` ones left out, or 0."""
+    return _newest(tx, _ENDED, chat_id, but)
 
 
 def newest_whole(tx: Transaction, chat_id: str, entry: int) -> int:
@@ -35,7 +35,10 @@ def newest_entry(tx: Transaction, chat_id: str, turn: int) -> int:
     return _newest(tx, _ENTRY, chat_id, turn)
 
 
-_ENDED = "SELECT MAX(t.sequence) AS newest FROM turns t WHERE t.chat_id = ? AND t.state NOT IN ('queued', 'running')"
+_ENDED = (
+    "SELECT t.sequence AS newest FROM turns t WHERE t.chat_id = ? AND t.state NOT IN ('queued', 'running')"
+    " ORDER BY t.sequence DESC LIMIT 1 OFFSET ?"
+)
 _WHOLE = (
     "SELECT MAX(t.sequence) AS newest FROM turns t WHERE t.chat_id = ? AND t.state NOT IN ('queued', 'running')"
     " AND NOT EXISTS (SELECT 1 FROM journal j WHERE j.turn_id = t.turn_id AND j.sequence > ?)"

@@ -1,6 +1,7 @@
 """What happens in a chat, for people who watch: read from the store, as soon as it is there."""
 
 from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,7 +14,7 @@ from restante.durable.transcripts import StoredEntry
 from restante.durable.watching import TurnInOrder
 from restante.running.pieces import Heard, Piece, Pieces
 from restante.running.transcript import TurnRecord, cause_of, record_of
-from restante.running.waiters import Waiters
+from restante.running.waiters import Bell, Waiters
 
 AT_ONCE = 500
 """Entries that are read together."""
@@ -48,6 +49,20 @@ class TurnEnded:
 Event = TurnBegan | Happened | Piece | TurnEnded
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    """From where on one watches, how long, and whether texts are to come piece by piece."""
+
+    after: int | None = None
+    """The sequence of an entry. None: from the turn on that runs, or comes next."""
+    back: int = 0
+    """Without `after`: how many turns that have ended to begin before."""
+    until_idle: bool = False
+    """End when no turn runs or waits."""
+    pieces: bool = False
+    """The models of turns that begin from now on are streamed."""
+
+
 class Feed:
     """The turns of a chat, stored and still to come, by one way."""
 
@@ -56,14 +71,10 @@ class Feed:
         self._waiters = waiters
         self._pieces = pieces
 
-    async def watch(self, chat_id: str, after: int | None, *, until_idle: bool) -> AsyncGenerator[Event]:
-        """Every event after a sequence, once and in order. None: from the turn on that runs, or comes next.
-
-        Ends when the process is to stop and, where that is wished, when no turn runs or waits. Raises `NotFound`.
-        """
-        place = await self._database.read(lambda tx: _Place.at(tx, chat_id, after))
-        topics = [chat_topic(chat_id)]
-        with self._waiters.park(topics) as bell, self._pieces.listen(chat_id, bell.ring) as heard:
+    async def watch(self, chat_id: str, how: Watch) -> AsyncGenerator[Event]:
+        """Every event from a place on, once and in order. Ends, too, when the process is to stop. Raises `NotFound`."""
+        place = await self._database.read(lambda tx: _Place.at(tx, chat_id, how))
+        with self._waiters.park([chat_topic(chat_id)]) as bell, self._listening(chat_id, bell, how) as heard:
             while True:
                 news = await self._database.read(partial(_News.of, chat_id=chat_id, place=place))
                 for event in news.events:
@@ -73,9 +84,12 @@ class Feed:
                     yield piece
                 if news.events:
                     continue
-                if (until_idle and news.idle) or self._waiters.released:
+                if (how.until_idle and news.idle) or self._waiters.released:
                     return
                 await bell.wait()
+
+    def _listening(self, chat_id: str, bell: Bell, how: Watch) -> AbstractContextManager[Heard]:
+        return self._pieces.listen(chat_id, bell.ring) if how.pieces else nullcontext(Heard(bell.ring))
 
 
 @dataclass(kw_only=True)
@@ -90,10 +104,11 @@ class _Place:
     """The turn whose beginning was passed, and its end not."""
 
     @staticmethod
-    def at(tx: Transaction, chat_id: str, after: int | None) -> "_Place":
+    def at(tx: Transaction, chat_id: str, how: Watch) -> "_Place":
         chats.get_chat(tx, chat_id)
+        after = how.after
         if after is None:
-            turn = watching.newest_ended(tx, chat_id)
+            turn = watching.newest_ended(tx, chat_id, but=how.back)
             return _Place(after=watching.newest_entry(tx, chat_id, turn), turn=turn)
         return _Place(after=after, turn=watching.newest_whole(tx, chat_id, after))
 

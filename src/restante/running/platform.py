@@ -41,7 +41,7 @@ from restante.running.agents import Hosted
 from restante.running.clock import Clock, SystemClock, now_ms
 from restante.running.config import Config
 from restante.running.dispatcher import Dispatcher
-from restante.running.feed import Event, Feed, Happened
+from restante.running.feed import Event, Feed, Happened, Watch
 from restante.running.live import Live
 from restante.running.pieces import Pieces
 from restante.running.player import Engine
@@ -155,17 +155,16 @@ class Platform:
         self._engine.live.offer(chat_id, said)
         return Said(message_id=said.message_id, sequence=said.sequence, turn_id=said.turn_id, state=said.state)
 
-    def watch_chat(self, chat_id: str, *, after: int | None = None, until_idle: bool = False) -> AsyncIterator[Event]:
-        """What happens in a chat: each entry once and in order, the beginnings and ends of turns, pieces of texts.
+    def watch_chat(self, chat_id: str, how: Watch | None = None) -> AsyncIterator[Event]:
+        """What happens in a chat, once and in order: beginnings and ends of turns, their entries, pieces of texts.
 
-        From the sequence `after` on, or from the turn that runs or comes next. Ends when the process is to stop and,
-        `until_idle`, when no turn runs or waits. Raises `NotFound`.
+        Ends, too, when the process is to stop. Raises `NotFound`.
         """
-        return self._feed.watch(chat_id, after, until_idle=until_idle)
+        return self._feed.watch(chat_id, how or Watch())
 
     async def watch(self, chat_id: str, *, after: int = 0) -> AsyncGenerator[JournalEntry]:
         """The entries of a chat's turns alone, from the sequence `after` on; ends when no turn runs or waits."""
-        async for event in self.watch_chat(chat_id, after=after, until_idle=True):
+        async for event in self.watch_chat(chat_id, Watch(after=after, until_idle=True)):
             if isinstance(event, Happened):
                 yield event.entry
 
