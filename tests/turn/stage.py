@@ -13,6 +13,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 from typing_extensions import override
 
 from restante.bus import BusPolicy, JournalEntry
+from restante.bus.entry import Sink
 from restante.testing import FakeClock, ScriptedModel, Step, call, calls
 from restante.turn import OnText, Turn, TurnOptions, messaging_tools, open_turn, spawn_tools
 from tests.turn.playing import PATIENCE_SECONDS, Entries
@@ -45,6 +46,8 @@ class Cast:
     def __init__(self, policy: BusPolicy, /, **scripts: Script) -> None:
         self.policy = policy
         self.on_text: OnText | None = None
+        self.on_entry: Sink = _nothing
+        """Told of each entry once it is kept."""
         self.entries = Entries()
         self.models = {label: _model(script) for label, script in scripts.items()}
         self._gates: dict[str, asyncio.Event] = defaultdict(asyncio.Event)
@@ -64,6 +67,10 @@ class Cast:
         self.spawning[label] = Impatient(spawn_tools(delegates))
         return [messaging_tools(), gates, self.spawning[label]]
 
+    def _take(self, entry: JournalEntry) -> None:
+        self.entries.append(entry)
+        self.on_entry(entry)
+
     async def wait_at(self, gate: str) -> str:
         """The tool with which a run waits until the test opens a gate."""
         await self._gates[gate].wait()
@@ -80,7 +87,7 @@ class Cast:
         """A turn of the cast, as far as it comes before the first gates. It cannot hang."""
         workers = {label: self.agents[label] for label in self._workers}
         options = TurnOptions(
-            label=self.entry, agents=workers, policy=self.policy, sink=self.entries.append, on_text=self.on_text
+            label=self.entry, agents=workers, policy=self.policy, sink=self._take, on_text=self.on_text
         )
         async with asyncio.timeout(PATIENCE_SECONDS):
             with self.agents[self.entry].parallel_tool_call_execution_mode(mode):
@@ -108,6 +115,10 @@ class Cast:
     def readers(self, text: str) -> list[str | None]:
         """Who has drained a text so far, in order."""
         return [one.address for one in self.entries if one.kind == "delivery" and one.facts["text"] == text]
+
+
+def _nothing(_: JournalEntry) -> None:
+    """Nobody listens."""
 
 
 def _model(script: Script) -> ScriptedModel:
