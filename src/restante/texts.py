@@ -35,7 +35,7 @@ def problem_of(text: str, limit: int) -> TextProblem | None:
             "text_too_long",
             f"A text has at most {limit:,} characters; this one has {len(text):,}. Nothing was cut: send it in parts.",
         )
-    if not text.strip(WHITE_SPACE):
+    if not text or (text.isspace() and not text.strip(WHITE_SPACE)):
         return TextProblem("text_blank", "There is nothing to read in an empty or blank text. Write some words.")
     return None
 

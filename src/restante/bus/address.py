@@ -22,6 +22,8 @@ class Directory:
         """The entry agent's: it may be owed words before it opens."""
         self._by_address: dict[str, Run] = {}
         self._by_label: dict[str, list[Run]] = {}
+        self.meant: dict[str, Sequence[Run]] = {EVERYONE: self.runs}
+        """The runs by every selector that means one, whether they still read or not. Spelled wrong, it means nobody."""
         self._ordinals: dict[str, int] = {}
 
     def mint(self, label: str) -> Run:
@@ -36,15 +38,6 @@ class Directory:
             self._enter(self.entry, label)
         return self.entry
 
-    def matching(self, selector: str) -> Sequence[Run]:
-        """The runs that a selector means, whether they still read or not. Spelled wrong, it means nobody."""
-        if selector == EVERYONE:
-            return self.runs
-        if exact := self._by_address.get(selector):
-            # The entry agent's address is its label as well.
-            return self._by_label[exact.label] if exact.label == selector else (exact,)
-        return self._by_label.get(selector, ())
-
     def find(self, address: str | None) -> Run | None:
         """The run with that exact address, or None."""
         return self._by_address.get(address) if address else None
@@ -56,14 +49,16 @@ class Directory:
     def near(self, selector: str) -> str | None:
         """The exact spelling that would match what was probably meant, if there is one."""
         bare = selector.strip("'\"[]()@ \t\r\n").casefold()
-        spellings = [EVERYONE, *self._by_label, *self._by_address]
-        return next((spelling for spelling in spellings if folded(spelling) == bare), None)
+        return next((spelling for spelling in self.meant if folded(spelling) == bare), None)
 
     def _enter(self, run: Run, address: str) -> Run:
         self.runs.append(run)
         run.mint(address, len(self.runs))
-        self._by_address[run.address] = run
-        self._by_label.setdefault(run.label, []).append(run)
+        self._by_address[address] = run
+        self.meant[address] = (run,)
+        # The entry agent's address is its label as well.
+        alike = self.meant[run.label] = self._by_label.setdefault(run.label, [])
+        alike.append(run)
         return run
 
 

@@ -33,15 +33,16 @@ class Notes:
         self.on = sink is not None
         self.failure: Exception | None = None
         self._sink = sink
-        self._clock = clock
-        self._began_at = clock()
+        self.clock = clock
+        self.began = clock()
+        """What the clock said when the bus was made."""
         self._number = 0
         self._untold: deque[JournalEntry] = deque()
         self._telling = RLock()
 
     def now_s(self) -> float:
         """Seconds since the bus was made."""
-        return self._clock() - self._began_at
+        return self.clock() - self.began
 
     def add(self, kind: str, address: str | None, facts: Mapping[str, object]) -> None:
         """Number an entry. Call it under the lock of the bus, so that the order is that of what happened."""

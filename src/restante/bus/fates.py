@@ -2,25 +2,23 @@
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from restante.bus.message import Message
+
 if TYPE_CHECKING:
-    from restante.bus.mail import Mail
     from restante.bus.run import Run
 
 State = Literal["accepted", "claimed", "delivered", "undelivered", "carried"]
 Reason = Literal["model_call_failed", "run_ended_first", "never_drained", "stopped", "interrupted"]
 Cause = Literal["drained", "returned", "put_back", "given_up", "carried"]
 
-AFTER: dict[tuple[State, Cause], State] = {
-    ("accepted", "drained"): "claimed",
-    ("claimed", "drained"): "claimed",  # a shared obligation, by a second reader
-    ("claimed", "returned"): "delivered",
-    ("claimed", "put_back"): "accepted",
-    ("accepted", "given_up"): "undelivered",
-    ("claimed", "given_up"): "undelivered",
-    ("accepted", "carried"): "carried",
-    ("claimed", "carried"): "carried",
+AFTER: dict[Cause, dict[State, State]] = {
+    "drained": {"accepted": "claimed", "claimed": "claimed"},  # the latter: a shared obligation, by a second reader
+    "returned": {"claimed": "delivered"},
+    "put_back": {"claimed": "accepted"},
+    "given_up": {"accepted": "undelivered", "claimed": "undelivered"},
+    "carried": {"accepted": "carried", "claimed": "carried"},
 }
-"""What may follow what. `delivered`, `undelivered` and `carried` are final: nothing follows them."""
+"""What each cause makes of each state. `delivered`, `undelivered` and `carried` are final: nothing follows them."""
 
 FINAL: frozenset[State] = frozenset({"delivered", "undelivered", "carried"})
 
@@ -52,24 +50,22 @@ class Fate(NamedTuple):
 
 
 class Owed:
-    """One accepted message for one run, or for whoever reads it first (`run` is None), and its state.
+    """One accepted message for one run, or for whoever reads it first (`run` is None), and its state."""
 
-    With `obliged` false it is a reading: of a run that was not obliged, and that may meet a shared obligation.
-    """
+    __slots__ = ("call", "message", "reason", "run", "state")
 
-    __slots__ = ("call", "mail", "obliged", "reason", "run", "state")
+    obliged = True
 
-    def __init__(self, mail: "Mail", run: "Run | None", *, obliged: bool = True) -> None:
-        self.mail = mail
+    def __init__(self, message: Message, run: "Run | None") -> None:
+        self.message = message
         self.run = run
-        self.obliged = obliged
         self.state: State = "accepted"
         self.reason: Reason | None = None
         self.call: int | None = None
 
     def become(self, cause: Cause) -> None:
         """Move along the table. A final state never changes."""
-        self.state = AFTER[self.state, cause]
+        self.state = AFTER[cause][self.state]
 
     @property
     def address(self) -> str | None:
@@ -84,3 +80,11 @@ class Owed:
         """The state now. A reason shows only once it is final."""
         reason = self.reason if self.state == "undelivered" else None
         return Fate(self.address, self.state, reason, self.call, self.obliged)
+
+
+class Reading(Owed):
+    """One message for a run that is not obliged to read it, and that may meet a shared obligation."""
+
+    __slots__ = ()
+
+    obliged = False

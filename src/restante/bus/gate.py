@@ -21,7 +21,7 @@ class Gate:
         self._directory = directory
         self._known = known
         self._liveness = policy.liveness
-        self._unlimited = policy.broadcasts is None and policy.pair_messages is None
+        self.unlimited = policy.broadcasts is None and policy.pair_messages is None
         self._roster = roster
         self._broadcasts = 0
         self._pairs: dict[tuple[str, str], int] = {}
@@ -35,15 +35,16 @@ class Gate:
 
     def match(self, message: Message, sender: Run | None, matching: Sequence[Run]) -> Match | Receipt:
         """Who would get it of those that the selector means, or a refusal."""
-        match = self._split(matching, sender)
+        if len(matching) == 1 and (run := matching[0]).reads and run is not sender:
+            match = run.alone
+        else:
+            match = self._split(matching, sender)
         if not match.reading and message.to != EVERYONE:
             return _nobody_reads(message, sender, match, self._roster()) if matching else self._matches_nobody(message)
-        return match if self._unlimited else self._within_limits(message, match) or match
+        return match if self.unlimited else self._within_limits(message, match) or match
 
     def count(self, message: Message, match: Match) -> None:
         """Count an accepted message of an agent: those of nobody else count towards the limits."""
-        if self._unlimited:
-            return
         if message.to == EVERYONE:
             self._broadcasts += 1
         elif self._policy.pair_messages is not None:
@@ -54,8 +55,6 @@ class Gate:
     def _split(self, matching: Sequence[Run], sender: Run | None) -> Match:
         if not self._liveness:
             return Match(tuple(matching), ())
-        if len(matching) == 1 and matching[0].reads and matching[0] is not sender:
-            return matching[0].alone
         reading = tuple([run for run in matching if run.reads and run is not sender])
         if len(reading) == len(matching):
             return Match(reading, ())

@@ -7,10 +7,9 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 
 from restante.bus.entry import Notes
-from restante.bus.fates import FINAL, Owed, Reason
+from restante.bus.fates import FINAL, Owed, Reading, Reason
 from restante.bus.mail import Mail
-from restante.bus.match import Match
-from restante.bus.message import EVERYONE, Message
+from restante.bus.message import EVERYONE, quick
 from restante.bus.policy import BusPolicy
 from restante.bus.rendering import Delivery
 from restante.bus.run import Run
@@ -24,6 +23,7 @@ class Ledger:
     def __init__(self, policy: BusPolicy, entry: Run, id_prefix: str, notes: Notes) -> None:
         self.mails: list[Mail] = []
         self._policy = policy
+        self._owe = self._owe_once if policy.one_reader_meets else self._owe_each
         self._entry = entry
         self._id_prefix = id_prefix
         self._notes = notes
@@ -43,50 +43,53 @@ class Ledger:
                 return mail
         return self._of_other_id.get(message_id)
 
-    def next_place(self) -> tuple[str, int]:
-        """The id and the sequence that the next message gets, if it is accepted."""
-        sequence = len(self.mails) + 1
-        message_id = f"{self._id_prefix}{sequence}"
+    def next_id(self) -> str:
+        """The id that the next message gets, if it is accepted."""
+        message_id = f"{self._id_prefix}{len(self.mails) + 1}"
         while message_id in self._of_other_id:
             message_id += "-"
-        return message_id, sequence
+        return message_id
 
-    def enter(self, message: Message, at_s: float, match: Match) -> Mail:
+    def enter(self, mail: Mail) -> None:
         """Put a message on the list, and what is owed of it into the queues of the runs that it matched."""
-        mail = Mail(message, at_s, match)
+        message = mail.message
         self.mails.append(mail)
-        if message.origin == "external" or message.message_id[-1] == "-":
-            self._of_other_id[message.message_id] = mail
+        if self._of_other_id:
+            self.name_last(message.message_id)
         if "#" not in message.to:
             self._of_label.setdefault(message.to, []).append(mail)
-        if self._policy.one_reader_meets:
-            self._owe_once(mail, match.reading)
-        else:
-            self._owe_each(mail, match.reading)
-        return mail
+        self._owe(mail)
 
-    def _owe_each(self, mail: Mail, matched: Sequence[Run]) -> None:
+    def name_last(self, message_id: str) -> None:
+        """Find the last message by an id that may not tell its place."""
+        self._of_other_id[message_id] = self.mails[-1]
+
+    def _owe_each(self, mail: Mail) -> None:
         message = mail.message
+        matched = mail.match.reading
         if message.origin == "person" and message.to == EVERYONE and self._entry not in matched:
             matched = [*matched, self._entry]
-        owing: list[Owed] = []
-        for run in matched:
-            owed = Owed(mail, run)
-            owing.append(owed)
-            run.queue.append(owed)
-        mail.owed = tuple(owing) or (Owed(mail, None),)
+        if not matched:
+            return
+        mail.run = first = matched[0]
+        first.queue.append(mail)
+        if len(matched) > 1:
+            mail.others = tuple([Owed(message, run) for run in matched[1:]])
+            for owed, run in zip(mail.others, matched[1:], strict=True):
+                run.queue.append(owed)
 
-    def _owe_once(self, mail: Mail, matched: Sequence[Run]) -> None:
+    def _owe_once(self, mail: Mail) -> None:
         entry = self._entry
         message = mail.message
+        matched = mail.match.reading
         to_entry = message.origin == "person" and (message.to == EVERYONE or entry in matched)
-        mail.owed = (Owed(mail, entry if to_entry else None),)
         if to_entry:
-            entry.queue.append(mail.owed[0])
+            mail.run = entry
+            entry.queue.append(mail)
         for run in matched:
             # A run that has ended drains no more; nothing is settled because of that.
             if (run.holder or run is entry) and not (to_entry and run is entry):
-                run.queue.append(Owed(mail, run, obliged=False))
+                run.queue.append(Reading(message, run))
 
     # What a run drains
 
@@ -99,7 +102,20 @@ class Ledger:
         if not queue:
             return ()
         run.queue = []
-        return tuple([self._claim(owed, run) for owed in queue])
+        run.claimed = [*run.claimed, *queue] if run.claimed else queue
+        deliveries: list[Delivery] = []
+        for owed in queue:
+            owed.become("drained")
+            message = owed.message
+            # What was sent while the entry agent had no reader is older than the reader, too.
+            replayed = message.sequence <= (run.opened_at if owed.obliged else run.backlog_to)
+            # Only what was handed over before, and given back, has a reason by now.
+            deliveries.append(quick(Delivery, (message, replayed, owed.reason is not None)))
+            if isinstance(owed, Reading):
+                self._mail_of(owed).begin_reading(owed)
+        if self._notes.on:
+            self._note_deliveries(run, deliveries)
+        return tuple(deliveries)
 
     def waiting(self, run: Run) -> Iterator[Owed]:
         """What a drain of the run would take now. Nothing changes."""
@@ -107,44 +123,37 @@ class Ledger:
             yield from self._backlog(run)
         yield from run.queue
 
-    def _backlog(self, run: Run) -> list[Owed]:
+    def _backlog(self, run: Run) -> list[Reading]:
         low, high = run.seen_to, run.backlog_to
         own = None if self._policy.own_sends_come_back else run.address
         entry = run is self._entry
         return [
-            Owed(mail, run, obliged=False)
+            Reading(mail.message, run)
             for of_label in (self._of_label[EVERYONE], self._of_label.get(run.label, ()))
             for mail in _between(of_label, low, high)
             # What the entry agent is owed waits in its queue, however long ago it was sent.
             if mail.message.sender != own and not (entry and any(owed.run is run for owed in mail.owed))
         ]
 
-    def _claim(self, owed: Owed, run: Run) -> Delivery:
-        message = owed.mail.message
-        owed.become("drained")
-        run.claimed.append(owed)
-        # What was sent while the entry agent had no reader is older than the reader, too.
-        replayed = message.sequence <= (run.opened_at if owed.obliged else run.backlog_to)
-        # Only what was handed over before, and given back, has a reason by now.
-        delivery = Delivery(message, replayed, owed.reason is not None)
-        if not owed.obliged:
-            owed.mail.begin_reading(owed)
-        if self._notes.on:
-            self._notes.add("delivery", run.address, {**delivery.provenance(), "text": message.text})
-        return delivery
+    def _note_deliveries(self, run: Run, deliveries: Sequence[Delivery]) -> None:
+        for delivery in deliveries:
+            self._notes.add("delivery", run.address, {**delivery.provenance(), "text": delivery.message.text})
 
     # What becomes of it
 
     def returned(self, run: Run, carried: Collection[str] | None, call: int | None) -> None:
         """A model call of the run returned: what it carried is delivered, the rest stays claimed."""
-        claimed, run.claimed = run.claimed, []
-        for owed in claimed:
-            if carried is not None and owed.mail.message.message_id not in carried:
-                run.claimed.append(owed)
-                continue
+        delivered = run.claimed
+        if not delivered:
+            return
+        run.claimed = []
+        if carried is not None:
+            run.claimed = [owed for owed in delivered if owed.message.message_id not in carried]
+            delivered = [owed for owed in delivered if owed.message.message_id in carried]
+        run.read += len(delivered)
+        for owed in delivered:
             self._deliver(owed, call)
-            run.read += 1
-            if not owed.obliged and (shared := owed.mail.shared) and shared.state not in FINAL:
+            if not owed.obliged and (shared := self._mail_of(owed).shared) and shared.state not in FINAL:
                 self._deliver(shared, call)
 
     def failed(self, run: Run, call: int | None) -> None:
@@ -160,10 +169,10 @@ class Ledger:
             return
         self.reads_no_more(run)
         # Should the entry agent open once more, it still sees what it never did; that meets no obligation any more.
-        unseen = [owed.mail for owed in run.queue if owed.reason is None] if run is self._entry else []
+        unseen = [owed.message for owed in run.queue if owed.reason is None] if run is self._entry else []
         run.queue = self._settle_at_end(run.queue)
-        kept = {owed.mail for owed in run.queue}
-        again = [Owed(mail, run, obliged=False) for mail in unseen if mail not in kept]
+        kept = {owed.message.sequence for owed in run.queue}
+        again = [Reading(message, run) for message in unseen if message.sequence not in kept]
         run.queue = sorted([*run.queue, *again], key=_place)
 
     def _settle_at_end(self, owing: list[Owed]) -> list[Owed]:
@@ -200,7 +209,7 @@ class Ledger:
     def _let_go(self, run: Run, reason: Reason) -> None:
         claimed, run.claimed = run.claimed, []
         for owed in claimed:
-            if not owed.obliged:
+            if isinstance(owed, Reading):
                 self._unread(owed, reason)
             elif not self._may_come_again(owed, run):
                 self._give_up(owed, reason)
@@ -217,8 +226,8 @@ class Ledger:
         # Whether another run of the entry agent follows is known when this one closes.
         return run.holder is not None or run.more or self._is_word_to_entry(owed)
 
-    def _unread(self, reading: Owed, reason: Reason) -> None:
-        mail = reading.mail
+    def _unread(self, reading: Reading, reason: Reason) -> None:
+        mail = self._mail_of(reading)
         mail.end_reading(reading)
         if reading.run is self._entry:
             reading.become("put_back")
@@ -233,7 +242,8 @@ class Ledger:
     def _deliver(self, owed: Owed, call: int | None) -> None:
         owed.become("returned")
         owed.call = call
-        self._note_fate(owed)
+        if self._notes.on:
+            self._note_fate(owed)
 
     def _give_up(self, owed: Owed, reason: Reason) -> None:
         owed.become("given_up")
@@ -245,12 +255,15 @@ class Ledger:
             self._notes.add("fate", owed.address, fate_facts(owed))
 
     def _is_word_to_entry(self, owed: Owed) -> bool:
-        return owed.run is self._entry and owed.obliged and owed.mail.message.origin == "person"
+        return owed.run is self._entry and owed.obliged and owed.message.origin == "person"
+
+    def _mail_of(self, owed: Owed) -> Mail:
+        return self.mails[owed.message.sequence - 1]
 
 
 def fate_facts(owed: Owed) -> dict[str, object]:
     """A fate, ready for JSON."""
-    return {"message_id": owed.mail.message.message_id, **owed.fate()._asdict()}
+    return {"message_id": owed.message.message_id, **owed.fate()._asdict()}
 
 
 def _at_the_end(owed: Owed) -> Reason:
@@ -258,7 +271,7 @@ def _at_the_end(owed: Owed) -> Reason:
 
 
 def _place(owed: Owed) -> int:
-    return owed.mail.message.sequence
+    return owed.message.sequence
 
 
 def _between(mails: Sequence[Mail], low: int, high: int) -> Sequence[Mail]:

@@ -1,33 +1,51 @@
 """One place of the list: a message, when it was accepted, and what is owed of it."""
 
-from restante.bus.fates import FINAL, Fate, Owed
+from typing import TYPE_CHECKING
+
+from restante.bus.fates import FINAL, Fate, Owed, Reading
 from restante.bus.match import Match
 from restante.bus.message import Message
 
-_NONE: list[Owed] = []
+if TYPE_CHECKING:
+    from restante.bus.run import Run
+
+_NONE: list[Reading] = []
 """Stands for the readings of mail that has none: most has none."""
 
 
-class Mail:
-    """A message on the list. The list only grows, and its places keep their content."""
+class Mail(Owed):
+    """A message on the list, and the first of its obligations: an accepted message has one, and most have no other.
 
-    __slots__ = ("at_s", "matched", "message", "not_reached", "owed", "readings")
+    The list only grows, and its places keep their content.
+    """
+
+    __slots__ = ("at_s", "match", "others", "readings")
 
     def __init__(self, message: Message, at_s: float, match: Match) -> None:
+        # What `Owed` sets, without the call: this is made for every message.
         self.message = message
+        self.run: Run | None = None
+        self.state = "accepted"
+        self.reason = None
+        self.call = None
         self.at_s = at_s
-        self.matched, self.not_reached = match
-        self.owed: tuple[Owed, ...] = ()
-        """Its obligations, fixed when it was accepted."""
-        self.readings: list[Owed] = _NONE
+        self.match = match
+        self.others: tuple[Owed, ...] = ()
+        """Its further obligations, fixed when it was accepted."""
+        self.readings: list[Reading] = _NONE
         """By runs that were not obliged to read it, or that may meet a shared obligation."""
+
+    @property
+    def owed(self) -> tuple[Owed, ...]:
+        """All its obligations, in the order of opening of the runs."""
+        return (self, *self.others)
 
     @property
     def shared(self) -> Owed | None:
         """The obligation that any reader may meet, where there is one. It stands alone."""
-        return self.owed[0] if self.owed and self.owed[0].run is None else None
+        return self if self.run is None else None
 
-    def begin_reading(self, reading: Owed) -> None:
+    def begin_reading(self, reading: Reading) -> None:
         """A run that was not obliged has drained it; so it may meet a shared obligation."""
         if self.readings is _NONE:
             self.readings = []
@@ -35,7 +53,7 @@ class Mail:
         if (shared := self.shared) and shared.state not in FINAL:
             shared.become("drained")
 
-    def end_reading(self, reading: Owed) -> None:
+    def end_reading(self, reading: Reading) -> None:
         """That run did not come to read it."""
         self.readings.remove(reading)
 

@@ -1,13 +1,15 @@
 """Whom a selector means."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from restante.bus.run import Run
 
 
-class Match(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Match:
     """Whom a selector means at one moment, in the order of opening."""
 
     reading: Sequence["Run"]

@@ -1,11 +1,21 @@
 """A message: what somebody said, once, on one bus."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar, cast
 
 from restante.texts import Origin
 
 EVERYONE = "everyone"
 PERSON = "person"
+
+T = TypeVar("T")
+
+
+class _Quick(Protocol):
+    def __call__(self, kind: type[T], facts: tuple[object, ...], /) -> T: ...
+
+
+quick = cast("_Quick", tuple[object, ...].__new__)
+"""Makes a named tuple of all its fields in order, in a third of the time: for those of which each message needs one."""
 
 
 class Message(NamedTuple):

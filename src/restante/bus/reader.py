@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from restante.bus.fates import Fate
-from restante.bus.message import Message
+from restante.bus.message import Message, quick
 from restante.bus.receipt import Receipt
 from restante.bus.rendering import Delivery
 from restante.bus.run import How, Run
@@ -27,10 +27,14 @@ class Reader:
     def send(self, to: str, text: str, *, in_reply_to: str | None = None) -> Receipt:
         """Send under this run's address. A receipt says who was matched, or why nothing was stored."""
         bus = self._bus
-        with bus._lock:
-            message_id, sequence = bus._ledger.next_place()
-            message = Message(message_id, sequence, self.address, "agent", to, text, in_reply_to)
-            receipt = bus._offer(message, self._run)
+        bus._acquire()
+        try:
+            ledger = bus._ledger
+            sequence = len(ledger.mails) + 1
+            facts = (ledger.next_id(), sequence, self.address, "agent", to, text, in_reply_to, None, None)
+            receipt = bus._offer(quick(Message, facts), self._run)
+        finally:
+            bus._release()
         if bus._notes.on:
             bus._notes.tell()
         return receipt
@@ -38,8 +42,12 @@ class Reader:
     def drain(self) -> tuple[Delivery, ...]:
         """Take all new mail, each message once, in the order of sending."""
         bus = self._bus
-        with bus._lock:
-            deliveries = self._take()
+        bus._acquire()
+        try:
+            mine = self._run.holder is self and not self._drained_last
+            deliveries = bus._ledger.drain(self._run) if mine else ()
+        finally:
+            bus._release()
         if bus._notes.on:
             bus._notes.tell()
         return deliveries
@@ -69,9 +77,12 @@ class Reader:
         the number of the call in its run, from 0.
         """
         bus = self._bus
-        with bus._lock:
+        bus._acquire()
+        try:
             if self._run.holder is self:
                 bus._ledger.returned(self._run, carried, call)
+        finally:
+            bus._release()
         if bus._notes.on:
             bus._notes.tell()
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from restante.bus.match import Match
-from restante.bus.message import Message
+from restante.bus.message import Message, quick
 from restante.bus.run import Named, Run
 
 
@@ -36,13 +36,15 @@ class Receipt(NamedTuple):
 
 def acceptance(message: Message, match: Match) -> Receipt:
     """The receipt of a message that was stored."""
-    matched = _named_all(match.reading)
+    reading = match.reading
+    matched = reading[0].named if len(reading) == 1 else _named_all(reading)
     missed = _named_all(match.not_reached) if match.not_reached else ()
-    return Receipt(True, None, message.message_id, matched, missed, "" if matched else _words_for_nobody(message))  # noqa: FBT003
+    words = "" if matched else _words_for_nobody(message)
+    return quick(Receipt, (True, None, message.message_id, matched, missed, words))
 
 
 def _named_all(runs: Sequence[Run]) -> Named:
-    return runs[0].named if len(runs) == 1 else tuple([run.named[0] for run in runs])
+    return tuple([run.named[0] for run in runs])
 
 
 def refusal(code: str, words: str) -> Receipt:

@@ -49,8 +49,8 @@ def _mail_facts(mail: Mail) -> dict[str, object]:
     return {
         **message_facts(mail.message),
         "at_s": mail.at_s,
-        "matched": [run.address for run in mail.matched],
-        "not_reached": [run.address for run in mail.not_reached],
+        "matched": [run.address for run in mail.match.reading],
+        "not_reached": [run.address for run in mail.match.not_reached],
         "fates": [fate._asdict() for fate in mail.fates()],
     }
 

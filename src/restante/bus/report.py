@@ -67,7 +67,7 @@ class CloseReport(NamedTuple):
 def report_of(mails: Sequence[Mail], policy: BusPolicy, *, now_s: float) -> CloseReport:
     """The report on a list whose obligations are all settled. Words that run again are not also reported."""
     unmet = [
-        _unmet(owed, owed.reason, policy, now_s=now_s)
+        _unmet(mail, owed, owed.reason, policy, now_s=now_s)
         for mail in mails
         if not mail.carried
         for owed in sorted(mail.owed, key=Owed.place)
@@ -76,8 +76,8 @@ def report_of(mails: Sequence[Mail], policy: BusPolicy, *, now_s: float) -> Clos
     return CloseReport(tuple(unmet), tuple(mail.message for mail in mails if mail.carried))
 
 
-def _unmet(owed: Owed, reason: Reason, policy: BusPolicy, *, now_s: float) -> Unmet:
-    message = owed.mail.message
+def _unmet(mail: Mail, owed: Owed, reason: Reason, policy: BusPolicy, *, now_s: float) -> Unmet:
+    message = mail.message
     limit = policy.report_limit
     return Unmet(
         sender=message.sender,
@@ -86,6 +86,6 @@ def _unmet(owed: Owed, reason: Reason, policy: BusPolicy, *, now_s: float) -> Un
         reason=reason,
         text=message.text[:limit],
         missing=max(0, len(message.text) - limit),
-        age_s=now_s - owed.mail.at_s,
-        also_read_by=owed.mail.readers(),
+        age_s=now_s - mail.at_s,
+        also_read_by=mail.readers(),
     )
