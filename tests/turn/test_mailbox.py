@@ -1,5 +1,4 @@
 import inspect
-import logging
 from dataclasses import replace
 from typing import Any
 
@@ -13,11 +12,11 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.models.fallback import FallbackModel
 from typing_extensions import override
 
-from restante.bus import BusPolicy, Delivery, Fate
+from restante.bus import BusPolicy, Fate
 from restante.errors import BadLabel
 from restante.testing import ScriptedModel, call, calls, fails, says
 from restante.testing.scripted import ScriptedFailure
-from restante.turn import Mailbox, MailboxOptions
+from restante.turn import Mailbox
 from restante.turn.parts import provenances
 from tests.turn.playing import BOTH, DURING, Stage, agent, last_parts, model_of, origins_of
 
@@ -296,57 +295,6 @@ async def test_one_mailbox_serves_several_runs_each_with_an_address_of_its_own()
     await worker.run("go")
 
     assert [line.address for line in stage.bus.roster()] == ["friend#1", "worker#1", "worker#2"]
-
-
-class Witness:
-    """An observer that keeps what it is told, and may raise."""
-
-    def __init__(self, *, raises: bool = False) -> None:
-        self.told: list[str] = []
-        self._raises = raises
-
-    async def claimed(self, address: str, deliveries: tuple[Delivery, ...]) -> None:
-        self._keep("claimed", address, deliveries)
-
-    async def returned(self, address: str, deliveries: tuple[Delivery, ...]) -> None:
-        self._keep("returned", address, deliveries)
-
-    async def failed(self, address: str, deliveries: tuple[Delivery, ...]) -> None:
-        self._keep("failed", address, deliveries)
-
-    def _keep(self, moment: str, address: str, deliveries: tuple[Delivery, ...]) -> None:
-        self.told.append(f"{moment} {address}: {', '.join(one.message.text for one in deliveries)}")
-        if self._raises:
-            raise OSError("the disk is full")
-
-
-async def test_the_observer_is_told_what_was_claimed_and_what_became_of_it() -> None:
-    stage = Stage()
-    stage.friend.send("everyone", "one")
-    witness = Witness()
-    worker = agent(says("hi", seconds=DURING), fails("boom"), sleep=stage.writes("two"))
-
-    with pytest.raises(ScriptedFailure):
-        await stage.run(worker, options=MailboxOptions(observer=witness))
-
-    assert witness.told == [
-        "claimed worker#1: one",
-        "returned worker#1: one",
-        "claimed worker#1: two",
-        "failed worker#1: two",
-    ]
-
-
-async def test_an_observer_that_raises_is_logged_once_and_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    stage = Stage()
-    stage.friend.send("everyone", "one")
-    caplog.set_level(logging.ERROR, logger="restante")
-
-    result = await stage.run(agent(says("ok")), options=MailboxOptions(observer=Witness(raises=True)))
-
-    assert result.output == "ok"
-    assert len(caplog.records) == 1
-    assert {fate[2] for fate in stage.entries.fates()} == {"delivered"}
 
 
 async def test_an_agent_that_never_answers_is_an_error_and_says_so() -> None:

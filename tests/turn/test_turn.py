@@ -4,16 +4,15 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
 from pydantic_ai import Agent
 
 from restante.bus import BusPolicy, JournalEntry, Message, MessageBus, Receipt
 from restante.errors import BadLabel, InvalidArguments, TurnStopped
-from restante.testing import FakeClock, ScriptedModel, call, calls, fails, says
+from restante.testing import FakeClock, call, calls, fails, says
 from restante.testing.scripted import ScriptedFailure
 from restante.turn import Turn, TurnOptions, open_turn, run_turn
 from restante.turn.parts import provenances
-from tests.turn.playing import BOTH, DURING, PATIENCE_SECONDS, Entries, agent, last_parts, meanwhile, model_of, play
+from tests.turn.playing import BOTH, PATIENCE_SECONDS, Entries, agent, last_parts, model_of, play
 
 pytestmark = pytest.mark.anyio
 
@@ -261,22 +260,6 @@ async def test_leaving_the_block_waits_for_the_result() -> None:
         pass
 
     assert (await turn.answer()) == "ok"
-
-
-async def test_mail_during_a_structured_answer_gives_one_more_round_and_the_last_output_stands() -> None:
-    class Count(BaseModel):
-        number: int
-
-    model = ScriptedModel(
-        calls(call("final_result", number=1), seconds=DURING),
-        calls(call("final_result", number=2)),
-        sleep=meanwhile(lambda: bus.send_person("one more")),
-    )
-    bus = MessageBus()
-
-    result = await run_turn(Agent(model, output_type=Count), "go", TurnOptions(bus=bus))
-
-    assert result.output == Count(number=2)
 
 
 async def test_the_history_of_earlier_turns_is_before_the_prompt_and_the_next_one_gets_it_from_the_result() -> None:
