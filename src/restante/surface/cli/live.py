@@ -1,7 +1,7 @@
-"""A turn as it goes, on the terminal: a line for each message, with its fate as soon as it is known."""
+"""A turn as it goes, on the terminal: each message with its fate as soon as it is known, and what the agent says."""
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self, cast
 
 from rich.console import Console, Group
@@ -9,95 +9,157 @@ from rich.live import Live
 from rich.text import Text
 
 from restante.bus.entry import JournalEntry
-from restante.bus.fates import FINAL, IN_WORDS
-from restante.surface.visible import visible_line
-
-TEXT_LIMIT = 80
-"""How much of a message a line shows, in characters."""
+from restante.running.feed import Event, Happened, TurnEnded
+from restante.running.pieces import Piece
+from restante.surface.cli.message_line import SIGNS, TEXT_LIMIT, MessageLine
+from restante.surface.cli.saying import Saying
+from restante.surface.visible import visible, visible_line
 
 REFUSAL_LIMIT = 300
 """How much of a refusal, in characters."""
 
-Known = tuple[str, str | None]
-"""A state, and the reason where it is undelivered."""
-
-SIGNS = {"accepted": "○", "claimed": "◐", "delivered": "✓", "undelivered": "✗", "carried": "→"}
-_STYLES = {"accepted": "dim", "claimed": "cyan", "delivered": "green", "undelivered": "red", "carried": "yellow"}
-
-
 _REFUSED = {"send_message": ("refused:", "to"), "spawn": ("spawn", "agent")}
 """What a result that is an error means for people, by the tool, and the argument that says who was meant."""
+_SHOWN_LINES = 5
+"""How many lines may be changing on a terminal of unknown height."""
 
 
-class MessageLine:
-    """One message and what has become of it, for each address that it is owed to."""
+class TurnView:
+    """One turn: lines that are final, shown in order, and after them what may still change.
 
-    def __init__(self, facts: Mapping[str, Any]) -> None:
-        self._facts = facts
-        self._matched = [str(address) for address, _ in facts["matched"]]
-        # Where the policy does not know who is alive, the message is owed once, to whoever reads it first.
-        owed = self._matched if all(state for _, state in facts["matched"]) else []
-        self._fates: dict[str | None, Known] = dict.fromkeys(owed or (None,), ("accepted", None))
-        self._readers: list[str] = []
+    The order is that of sending; sends and spawns that came to nothing have their place, too. What the entry agent says
+    has its place among them, and of what it is still saying whole lines are final. Rounds of workers are not shown.
+    """
 
-    def take(self, entry: JournalEntry) -> None:
-        """Take a delivery or a fate of this message."""
+    def __init__(self, show: Callable[[Text], None], whole: str = "") -> None:
+        """`show` gets each final line; `whole` says how to see a message that is cut, with `{}` for its id."""
+        self._show = show
+        self._whole = whole
+        self._calls: dict[tuple[str | None, str], Mapping[str, Any]] = {}
+        self._lines: deque[MessageLine | Saying | Text] = deque()
+        self._of_id: dict[str, MessageLine] = {}
+        self._entry: str | None = None
+        self._saying: Saying | None = None
+        self.working: dict[str, None] = {}
+        """The addresses of the runs that have opened and not closed, in the order of opening."""
+
+    def take(self, event: Event) -> None:
+        """Show an event of the turn, if it is one that people see."""
+        if isinstance(event, Happened):
+            self.take_entry(event.entry)
+        elif isinstance(event, Piece) and event.address == self._entry:
+            self._said(event.text)
+        elif isinstance(event, TurnEnded):
+            self.end(event.turn.answer)
+
+    def take_entry(self, entry: JournalEntry) -> None:
+        """Show an entry of the journal, if it is one that people see live."""
+        known = self._of_id.get(str(entry.facts.get("message_id")))
+        if entry.kind in ("delivery", "fate") and known:
+            known.take(entry)
+        elif entry.kind in ("run_opened", "run_closed"):
+            self._count(entry)
+        elif entry.kind == "model_text" and entry.address == self._entry:
+            self._said_whole(str(entry.facts["text"]))
+        else:
+            self._lines.extend(self._lines_of(entry))
+        self._settle()
+
+    def end(self, answer: str | None = None) -> None:
+        """The turn has ended: show what is left, and the answer unless it was the last thing that the agent said."""
+        self.working.clear()
+        while self._lines:
+            self._print(self._lines.popleft())
+        if answer is not None and not (self._saying and self._saying.is_whole(answer)):
+            self._show(Text(visible(answer)))
+        self._saying = None
+
+    def changing(self, width: int, height: int) -> list[Text]:
+        """The lines that may still change, none wider than `width`: the last `height` of them."""
+        found: list[Text] = []
+        for line in self._lines:
+            if isinstance(line, Saying):
+                found += line.rest(width, height)
+            else:
+                found.append(line.text(width) if isinstance(line, MessageLine) else _cut(line, width))
+        return found[-height:] if height > 0 else []
+
+    def _lines_of(self, entry: JournalEntry) -> Iterator[MessageLine | Text]:
         facts = entry.facts
-        if entry.kind == "delivery":
-            owed = entry.address if entry.address in self._fates else None
-            if self._fates.get(owed) == ("accepted", None):
-                self._fates[owed] = ("claimed", None)
-        elif facts["obliged"]:
-            address = cast("str | None", facts["address"])
-            if address not in self._fates:
-                self._fates.pop(None, None)  # the person's words, which the entry agent alone is owed
-            self._fates[address] = (str(facts["state"]), cast("str | None", facts["reason"]))
-        elif facts["state"] == "delivered":
-            self._readers.append(str(facts["address"]))
+        if entry.kind == "message":
+            line = self._of_id[str(facts["message_id"])] = MessageLine(facts, self._whole)
+            yield line
+        elif entry.kind == "spawn":
+            started = f"+ {facts['address']} starts: {visible_line(str(facts['task']), TEXT_LIMIT)}"
+            yield Text(visible_line(started), "dim")
+        elif entry.kind in _LOOP_SAYS and entry.address == self._entry:
+            yield Text(visible_line(f"! {entry.address}: {_LOOP_SAYS[entry.kind]}"), "yellow")
+        elif entry.kind == "tool_call" and facts["tool"] in _REFUSED:
+            self._calls[entry.address, str(facts["tool_call_id"])] = cast("Mapping[str, Any]", facts["args"])
+        elif entry.kind == "tool_result" and facts["outcome"] == "error":
+            yield from self._refusal(entry)
 
-    @property
-    def settled(self) -> bool:
-        """Whether all that it is owed to has its fate. The person's words may be owed to one more until the end."""
-        return self._facts["origin"] != "person" and all(state in FINAL for state, _ in self._fates.values())
+    def _refusal(self, entry: JournalEntry) -> Iterator[Text]:
+        """A message that was not stored, or a worker that has failed or never started."""
+        tool = str(entry.facts["tool"])
+        args = self._calls.get((entry.address, str(entry.facts["tool_call_id"])))
+        if args is not None:
+            named, whom = _REFUSED[tool]
+            reason = str(entry.facts["text"]).partition("\n")[0].removesuffix(":")
+            said = f"{SIGNS['undelivered']} {named} {entry.address} -> {args.get(whom, '?')}: {reason}"
+            yield Text(visible_line(said, REFUSAL_LIMIT), "yellow")
 
-    def text(self, width: int | None = None) -> Text:
-        """Sender, arrow, addresses, the beginning of the text, and the fates; the text gives way to a `width`."""
-        line = Text(visible_line(str(self._facts["sender"])), "bold")
-        line.append(" -> ", "not bold dim")
-        line.append(visible_line(", ".join(self._matched) or str(self._facts["to"])))
-        line.append(": ", "not bold")
-        words = Text(visible_line(str(self._facts["text"]), TEXT_LIMIT), "not bold")
-        fates = Text("  ").append_text(Text("; ").join(self._known()))
-        if width is not None:
-            words.truncate(max(0, width - line.cell_len - fates.cell_len), overflow="ellipsis")
-        line.append_text(words).append_text(fates)
-        line.truncate(width or line.cell_len, overflow="ellipsis")
-        return line
-
-    def _known(self) -> Iterator[Text]:
-        """One fate for all if it is the same, else one for each address."""
-        if len(set(self._fates.values())) == 1:
-            state, reason = next(iter(self._fates.values()))
-            readers = f" to {', '.join(self._readers)}" if self._readers and state == "delivered" else ""
-            yield _fate(state, reason, readers)
+    def _count(self, entry: JournalEntry) -> None:
+        address = str(entry.address)
+        if entry.kind == "run_closed":
+            self.working.pop(address, None)
             return
-        for address, (state, reason) in self._fates.items():
-            yield _fate(state, reason, f" for {address}" if address else "")
+        self.working[address] = None
+        if entry.facts.get("entry"):
+            self._entry = address
+
+    def _said(self, piece: str) -> None:
+        """The entry agent goes on saying something; an empty piece begins it, or begins it anew."""
+        saying = self._saying
+        if saying is None or saying.whole:
+            saying = self._saying = Saying()
+            self._lines.append(saying)
+        if piece:
+            saying.add(piece)
+        elif (anew := saying.begin_anew()) is not None:
+            self._show(anew)
+        self._settle()
+
+    def _said_whole(self, text: str) -> None:
+        if self._saying is None or self._saying.whole:
+            self._saying = Saying()
+            self._lines.append(self._saying)
+        if (anew := self._saying.end(text)) is not None:
+            self._show(anew)
+
+    def _settle(self) -> None:
+        while self._lines and _is_settled(self._lines[0]):
+            self._print(self._lines.popleft())
+        if self._lines and isinstance(self._lines[0], Saying):
+            self._print(self._lines[0])
+
+    def _print(self, line: MessageLine | Saying | Text) -> None:
+        if isinstance(line, Saying):
+            for final in line.take():
+                self._show(final)
+        else:
+            self._show(line if isinstance(line, Text) else line.text())
 
 
 class LiveView:
-    """Prints what happens in a turn while it goes on: on a terminal in place, elsewhere each line once it is settled.
-
-    The order is that of sending; sends and spawns that came to nothing have their place, too. Use it as a context
-    manager; leaving it prints what is left.
+    """Shows a turn on a console: on a terminal what may change is changed in place, elsewhere it is shown once it is
+    settled. Use it as a context manager; leaving it shows what is left.
     """
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._calls: dict[tuple[str | None, str], Mapping[str, Any]] = {}
+        self._view = TurnView(lambda line: console.print(line, soft_wrap=True))
         self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
-        self._lines: deque[MessageLine | Text] = deque()
-        self._of_id: dict[str, MessageLine] = {}
 
     def __enter__(self) -> Self:
         if self._live:
@@ -107,51 +169,33 @@ class LiveView:
     def __exit__(self, *_: object) -> None:
         if self._live:
             self._live.stop()
-        while self._lines:
-            self._print(self._lines.popleft())
+        self._view.end()
 
-    def take(self, entry: JournalEntry) -> None:
-        """Show an entry of the journal, if it is one that people see live."""
-        facts = entry.facts
-        if entry.kind == "message":
-            line = self._of_id[str(facts["message_id"])] = MessageLine(facts)
-            self._lines.append(line)
-        elif entry.kind in ("delivery", "fate") and (known := self._of_id.get(str(facts["message_id"]))):
-            known.take(entry)
-        elif entry.kind == "spawn":
-            started = f"+ {facts['address']} starts: {visible_line(str(facts['task']), TEXT_LIMIT)}"
-            self._lines.append(Text(visible_line(started), "dim"))
-        elif entry.kind == "tool_call" and facts["tool"] in _REFUSED:
-            self._calls[entry.address, str(facts["tool_call_id"])] = cast("Mapping[str, Any]", facts["args"])
-        elif entry.kind == "tool_result" and facts["outcome"] == "error":
-            self._take_refusal(entry)
+    def take(self, event: Event | JournalEntry) -> None:
+        """Show what happened, if it is something that people see live."""
+        if isinstance(event, JournalEntry):
+            self._view.take_entry(event)
         else:
-            return
-        self._refresh()
-
-    def _take_refusal(self, entry: JournalEntry) -> None:
-        """A message that was not stored, or a worker that has failed or never started."""
-        tool = str(entry.facts["tool"])
-        args = self._calls.get((entry.address, str(entry.facts["tool_call_id"])))
-        if args is not None:
-            named, whom = _REFUSED[tool]
-            reason = str(entry.facts["text"]).partition("\n")[0].removesuffix(":")
-            said = f"{SIGNS['undelivered']} {named} {entry.address} -> {args.get(whom, '?')}: {reason}"
-            self._lines.append(Text(visible_line(said, REFUSAL_LIMIT), "yellow"))
-
-    def _refresh(self) -> None:
-        while self._lines and (isinstance(self._lines[0], Text) or self._lines[0].settled):
-            self._print(self._lines.popleft())
+            self._view.take(event)
         if self._live:
-            width = self._console.width
-            texts = (line if isinstance(line, Text) else line.text(width) for line in self._lines)
-            self._live.update(Group(*texts), refresh=True)
-
-    def _print(self, line: MessageLine | Text) -> None:
-        self._console.print(line if isinstance(line, Text) else line.text(), soft_wrap=True)
+            width, height = self._console.size
+            self._live.update(Group(*self._view.changing(width, max(height - 1, _SHOWN_LINES))), refresh=True)
 
 
-def _fate(state: str, reason: str | None, whom: str) -> Text:
-    word = "becomes the next turn" if state == "carried" else state
-    why = f": {IN_WORDS[reason]}" if reason else ""
-    return Text(visible_line(f"{SIGNS[state]} {word}{whom}{why}"), f"not bold {_STYLES[state]}")
+_LOOP_SAYS = {
+    "nudge": "its answer could not be used, and it is asked again",
+    "wrap_up": "its rounds are used up, and this is its last call, without tools",
+}
+"""What the loop itself says to an agent: no message, and so without the signs of one."""
+
+
+def _is_settled(line: MessageLine | Saying | Text) -> bool:
+    if isinstance(line, Saying):
+        return line.whole
+    return isinstance(line, Text) or line.settled
+
+
+def _cut(line: Text, width: int) -> Text:
+    line = line.copy()
+    line.truncate(width, overflow="ellipsis")
+    return line
