@@ -109,7 +109,7 @@ def test_the_chats_of_a_store_are_listed_with_the_newest_first(tmp_path: Path) -
     listed = restante("chats", folder=tmp_path)
 
     assert [line.split("  ")[0] for line in listed.out.splitlines()] == [second, first]
-    assert listed.out.splitlines()[0].endswith("  1 turn, the last ended_ok")
+    assert listed.out.splitlines()[0].endswith("  1 turn  x")
     chats = json.loads(restante("chats", "--json", folder=tmp_path).out)["chats"]
     assert [(chat["chat_id"], chat["agent"]) for chat in chats] == [(second, "assistant"), (first, "assistant")]
 

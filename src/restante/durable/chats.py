@@ -124,13 +124,14 @@ def chat_of(row: Row) -> Chat:
         agent_id=row["agent_id"],
         agent=row["agent"],
         purpose=row["purpose"],
-        title=row["title"] if row["title"] is not None else _beginning_of(row["first_words"]),
+        title=row["title"] if row["title"] is not None else beginning_of(row["first_words"]),
         created_at_ms=row["created_at"],
         last_activity_at_ms=row["last_activity_at"] or row["created_at"],
     )
 
 
-def _beginning_of(text: str | None) -> str | None:
+def beginning_of(text: str | None) -> str | None:
+    """How words begin, on one line."""
     if text is None:
         return None
     words = " ".join(text.split())

@@ -18,8 +18,10 @@ class Cut:
     number: int
     """Its number in the chat, from 1."""
     sequence: int
+    state: str
+    """How the turn ended."""
     words: str | None
-    """The first words of the person in it."""
+    """How the person's first words in it begin, on one line."""
 
 
 def list_cuts(tx: Transaction, chat_id: str) -> list[Cut]:
@@ -65,4 +67,10 @@ _TURNS = (
 
 
 def _of(row: Row, number: int) -> Cut:
-    return Cut(turn_id=row["turn_id"], number=number, sequence=row["sequence"], words=row["words"])
+    return Cut(
+        turn_id=row["turn_id"],
+        number=number,
+        sequence=row["sequence"],
+        state=row["state"],
+        words=chats.beginning_of(row["words"]),
+    )

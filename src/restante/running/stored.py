@@ -6,18 +6,23 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TypeVar
 
-from restante.durable import chat_pages, principals
-from restante.durable.chat_pages import ChatPage
+from restante.durable import chat_pages, chats, cuts, deletions, principals, searches
+from restante.durable.chat_pages import ChatInList, ChatPage
+from restante.durable.chats import Chat
+from restante.durable.cuts import Cut
 from restante.durable.db.database import Committed, Transaction
 from restante.durable.db.lock import find_holder, lock_store
 from restante.durable.db.sqlite import open_sqlite, write_beside
 from restante.durable.principals import NewToken
-from restante.errors import BadLabel, NotFound
+from restante.durable.searches import HitPage
+from restante.errors import BadLabel, InvalidArguments, NotFound
 from restante.names import folded
 from restante.running.recovery import interrupt_all
 from restante.running.transcript import Transcript, read_transcript
 
 T = TypeVar("T")
+
+_ALL = 2**31
 
 OWNER = "owner"
 """The name under which whoever made the store sends to the agents."""
@@ -29,10 +34,64 @@ async def read_chat(store: Path, chat_id: str | None) -> Transcript:
     return await _within(store, lambda tx: read_transcript(tx, chat_id))
 
 
-async def list_chats(store: Path) -> ChatPage:
-    """Every chat of a store, the newest first. Raises `NotFound` and `StoreUnavailable`."""
+async def list_chats(store: Path, limit: int | None) -> ChatPage:
+    """The chats of a store, the one in which something happened last first; None: all of them.
+
+    Raises `NotFound` and `StoreUnavailable`, as everything here.
+    """
     _check_there(store)
-    return await _within(store, lambda tx: chat_pages.list_chats(tx, limit=2**31))
+    return await _within(store, lambda tx: chat_pages.list_chats(tx, limit=limit or _ALL))
+
+
+async def find_chat(store: Path, chat_id: str) -> ChatInList:
+    """A chat in short."""
+    _check_there(store)
+    return await _within(store, lambda tx: chat_pages.get_in_list(tx, chat_id))
+
+
+async def search_chats(store: Path, text: str, limit: int | None) -> HitPage:
+    """The words of persons in which a text occurs. Raises `InvalidArguments`, too."""
+    _check_there(store)
+    return await _within(store, lambda tx: searches.search(tx, text, limit=limit or _ALL))
+
+
+async def list_cuts(store: Path, chat_id: str) -> list[Cut]:
+    """The places where a chat can be cut."""
+    _check_there(store)
+    return await _within(store, lambda tx: cuts.list_cuts(tx, chat_id))
+
+
+async def rename_chat(store: Path, chat_id: str, title: str) -> Chat:
+    """Name a chat; how it is now. Raises `InvalidArguments`, too."""
+    _check_there(store)
+    return await _within(store, lambda tx: chats.rename(tx, chat_id, title))
+
+
+async def branch_chat(store: Path, chat_id: str, after: str | None) -> ChatInList:
+    """Copy a chat up to a turn, named by its id or number, or up to its last one; the copy.
+
+    Raises `InvalidArguments` and `TurnRunning`, too.
+    """
+    _check_there(store)
+    now_ms = _now_ms()
+
+    def change(tx: Transaction) -> ChatInList:
+        made = cuts.branch(tx, chat_id, _turn_id(tx, chat_id, after), now_ms)
+        return chat_pages.get_in_list(tx, made)
+
+    return await _within(store, change)
+
+
+async def truncate_chat(store: Path, chat_id: str, after: str) -> int:
+    """Drop the turns of a chat after one, named by its id or number; how many. Raises what `branch_chat` does."""
+    _check_there(store)
+    return await _within(store, lambda tx: cuts.truncate(tx, chat_id, _turn_id(tx, chat_id, after)))
+
+
+async def delete_chat(store: Path, chat_id: str) -> None:
+    """Remove a chat. Raises `InvalidArguments` and `TurnRunning`, too."""
+    _check_there(store)
+    await _within(store, lambda tx: deletions.delete_chat(tx, chat_id))
 
 
 async def make_token(store: Path, label: str, agents: Collection[str] = ()) -> NewToken:
@@ -52,6 +111,20 @@ async def make_token(store: Path, label: str, agents: Collection[str] = ()) -> N
 async def make_owner_token(store: Path) -> NewToken:
     """A token for whoever made the store. Raises `StoreUnavailable`."""
     return await _make_token(store, OWNER)
+
+
+def _turn_id(tx: Transaction, chat_id: str, turn: str | None) -> str:
+    """The id of a turn that was named by it, by its number, or as the last one that has ended."""
+    if turn is not None and not (turn.isascii() and turn.isdigit()):
+        return turn
+    found = cuts.list_cuts(tx, chat_id)
+    for cut in reversed(found):
+        if turn is None or cut.number == int(turn):
+            return cut.turn_id
+    numbers = f"1 to {found[-1].number}" if found else "none yet"
+    raise InvalidArguments(
+        f"No turn {turn or ''} of this chat has ended. Its turns that have: {numbers}.", field="after"
+    )
 
 
 async def _make_token(store: Path, label: str) -> NewToken:

@@ -9,7 +9,7 @@ from restante.bus.entry import JournalEntry
 from restante.bus.message import Message
 from restante.durable import chats, messages, transcripts, turns, words
 from restante.durable.db.database import Transaction
-from restante.durable.times import rfc3339
+from restante.durable.times import rfc3339, rfc3339_or_none
 from restante.durable.turns import TurnRow
 from restante.running.openings import opening_of
 
@@ -40,6 +40,9 @@ class TurnRecord:
     error: str | None
     report: Mapping[str, Any] | None
     """What was left undelivered; None until it has ended."""
+    queued_at: str | None = None
+    started_at: str | None = None
+    ended_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +53,8 @@ class Transcript:
     agent: str
     created_at: str
     turns: tuple[TurnRecord, ...]
+    title: str | None = None
+    """What it was named; else how its first words begin."""
 
 
 def read_transcript(tx: Transaction, chat_id: str | None) -> Transcript:
@@ -58,6 +63,7 @@ def read_transcript(tx: Transaction, chat_id: str | None) -> Transcript:
     return Transcript(
         chat_id=chat.chat_id,
         agent=chat.agent,
+        title=chat.title,
         created_at=rfc3339(chat.created_at_ms),
         turns=tuple(record_of(tx, turn) for turn in turns.list_turns(tx, chat.chat_id)),
     )
@@ -73,6 +79,9 @@ def record_of(tx: Transaction, turn: TurnRow) -> TurnRecord:
         answer=turn.answer,
         error=turn.error,
         report=None if turn.report is None else json.loads(turn.report),
+        queued_at=rfc3339(turn.queued_at_ms),
+        started_at=rfc3339_or_none(turn.started_at_ms),
+        ended_at=rfc3339_or_none(turn.ended_at_ms),
     )
 
 

@@ -25,8 +25,9 @@ def export_chat(chat: Transcript, *, full: bool = False) -> str:
     shown = Shown(None if full else SHOWN_LIMIT)
     title = [f"# Chat with {chat.agent}"]
     facts = [f"{code(chat.chat_id)}, begun {chat.created_at}"]
+    named = [] if chat.title is None else lead("**Title:**", chat.title, shown)
     turns = [[f"## Turn {number}"] for number in range(1, len(chat.turns) + 1)]
-    blocks = [title, facts]
+    blocks = [title, named, facts]
     for heading, turn in zip(turns, chat.turns, strict=True):
         blocks += [heading, *TurnExport(turn, shown).blocks()]
     return "\n".join(apart(blocks)) + "\n"

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from restante.errors import RestanteError
-from restante.surface.cli import chats, mail, reading, serving, starting
+from restante.surface.cli import chats, exporting, mail, reading, serving, starting
+from restante.surface.cli.kept_chats import chats_app
 from restante.surface.cli.terminal import check_arguments, fail, output, prepare, show
 
 app = typer.Typer(
@@ -20,6 +21,7 @@ token_app = typer.Typer(
     help="Tokens, by which a server knows its clients.", no_args_is_help=True, rich_markup_mode=None
 )
 app.add_typer(token_app, name="token")
+app.add_typer(chats_app, name="chats")
 
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001 - so the library calls it
@@ -51,8 +53,7 @@ def demo(
 
 app.command("init")(starting.init)
 app.command("run")(chats.run)
-app.command("chats")(chats.list_chats)
-app.command("export")(chats.export)
+app.command("export")(exporting.export)
 app.command("serve")(serving.serve)
 token_app.command("create")(serving.create_token)
 app.command("send")(mail.send)
