@@ -1,12 +1,12 @@
 """The Pydantic AI agents of a configuration: built once, each with the toolsets and the spawn rights that it names."""
 
-import importlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from pydantic_ai import Agent
 from pydantic_ai.exceptions import UserError
@@ -15,14 +15,24 @@ from pydantic_ai.providers import Provider, infer_provider_class
 from pydantic_ai.toolsets import AbstractToolset
 
 from restante.errors import BadConfig
+from restante.running.clock import Clock, SystemClock
 from restante.running.config import SCRIPTED, AgentConfig, Config, ModelConfig
-from restante.running.toolsets import SCRIPTS, find_toolsets
+from restante.running.equipped import EquippedAgent
+from restante.running.importing import NotImported, import_agent, import_value
+from restante.running.mcp_servers import MCP
+from restante.running.toolsets import Holder, find_toolsets
+from restante.running.toolsets.mcp_tools import mcp_tools
 from restante.turn import spawn_tools
 
 AnyAgent = Agent[Any, Any]
+AnyToolset = AbstractToolset[Any]
+
+SCRIPTS = EntryPoint(name="scripted", value="restante.testing:load_script", group="restante.models")
+"""What makes models of a script. By its path, since `testing` imports everything and nothing imports `testing`."""
 
 OPENAI_CHAT = ("openai", "openai-chat")
 """Providers that, at a `base_url` of one's own, mean any server that speaks OpenAI's chat completions."""
+_MCP_EXTRA = {"fastmcp", "mcp", "mcp_types"}
 NO_KEY = "none"
 """The key that is sent to a server of one's own for which none is configured."""
 
@@ -42,17 +52,21 @@ class Hosted:
     """Whether others may write to it on the platform."""
 
 
-def build_agents(config: Config) -> Mapping[str, Hosted]:
-    """Every agent of the configuration, by name. Raises `BadConfig`, naming the agent, when one cannot be built."""
-    workshop = _Workshop(config)
+def build_agents(config: Config, clock: Clock | None = None) -> Mapping[str, Hosted]:
+    """Every agent of the configuration, by name, with tools that go by this clock; None: that of the machine.
+
+    Makes the folders of agents that name one. Raises `BadConfig`, naming line and agent, when one cannot be built.
+    """
+    workshop = _Workshop(config, clock or SystemClock())
     return MappingProxyType({name: workshop.hosted(name) for name in config.agents})
 
 
 class _Workshop:
     """Builds agents from one configuration. A script is loaded once, however many agents play from it."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, clock: Clock) -> None:
         self._config = config
+        self._clock = clock
         self._scripts: dict[str, Mapping[str, Model]] = {}
         self._workers: dict[str, AnyAgent] = {}
 
@@ -76,37 +90,77 @@ class _Workshop:
             self._workers[name] = self._agent(agent, (spawn_tools(delegates),) if delegates else ())
         return self._workers[name]
 
-    def _agent(self, agent: AgentConfig, more: tuple[AbstractToolset[Any], ...]) -> AnyAgent:
+    def _agent(self, agent: AgentConfig, more: tuple[AnyToolset, ...]) -> AnyAgent:
+        toolsets = (*self._toolsets(agent), *more)
         if agent.agent is not None:
-            if more:
-                raise _bad(
-                    agent.name, "an imported agent that others spawn brings its own spawn tool: give it one there"
-                )
-            return _imported(agent.name, agent.agent)
+            return self._imported(agent, agent.agent, toolsets)
         return Agent(
             self._model(agent),
             name=agent.name,
             instructions=agent.instructions,
             description=agent.description or None,
-            toolsets=[*_toolsets(agent.tools), *more],
+            toolsets=toolsets,
         )
+
+    def _imported(self, agent: AgentConfig, path: str, toolsets: tuple[AnyToolset, ...]) -> AnyAgent:
+        folder = (self._config.path or Path()).absolute().parent
+        key = "agent"
+        try:
+            found = import_agent(path, folder)
+            key = "deps"
+            deps = import_value(agent.deps, folder) if agent.deps else None
+        except NotImported as error:
+            raise self._bad(agent, key, str(error)) from error
+        # The library's classes for agents have no common name that its `Agent` and its wrappers share.
+        return cast("AnyAgent", EquippedAgent(found, toolsets, deps)) if toolsets or agent.deps else found
+
+    def _toolsets(self, agent: AgentConfig) -> list[AnyToolset]:
+        holder = Holder(agent=agent.name, folder=self._folder(agent), clock=self._clock)
+        return [self._toolset(agent, name, holder) for name in agent.tools]
+
+    def _toolset(self, agent: AgentConfig, name: str, holder: Holder) -> AnyToolset:
+        try:
+            if name.startswith(MCP):
+                return mcp_tools(self._config.servers[name.removeprefix(MCP)])
+            (entry,) = find_toolsets()[name]
+            built: object = entry.load()(holder)
+        except Exception as error:
+            raise self._bad(agent, "tools.available", _why_not(name, error)) from error
+        if not isinstance(built, AbstractToolset):
+            what = f"gives a {type(built).__name__} and no Pydantic AI toolset"
+            raise self._bad(agent, "tools.available", f"the toolset {name!r} ({entry.value}) {what}")
+        return cast("AnyToolset", built)
+
+    def _folder(self, agent: AgentConfig) -> Path | None:
+        if agent.folder is not None:
+            try:
+                agent.folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                words = f"its folder {agent.folder} cannot be made: {error.strerror}"
+                raise self._bad(agent, "folder", words) from error
+        return agent.folder
 
     def _model(self, agent: AgentConfig) -> Model:
         model = agent.model or ""
         if model.startswith(SCRIPTED):
-            return self._scripted(agent.name, model.removeprefix(SCRIPTED))
+            return self._scripted(agent, model.removeprefix(SCRIPTED))
         own = self._config.models.get(model)
         try:
             return _own_model(own) if own else infer_model(model)
         except (UserError, ValueError, TypeError, ImportError) as error:
-            raise _bad(agent.name, f"the model {model!r} cannot be used: {error}") from error
+            raise self._bad(agent, "model", f"the model {model!r} cannot be used: {error}") from error
 
-    def _scripted(self, agent: str, path: str) -> Model:
+    def _scripted(self, agent: AgentConfig, path: str) -> Model:
         if path not in self._scripts:
             self._scripts[path] = SCRIPTS.load()(Path(path))
-        if agent not in self._scripts[path]:
-            raise _bad(agent, f"the script {path} has no steps for it; add a list [[{agent}]]")
-        return self._scripts[path][agent]
+        if agent.name not in self._scripts[path]:
+            words = f"the script {path} has no steps for it; add a list [[{agent.name}]]"
+            raise self._bad(agent, "model", words)
+        return self._scripts[path][agent.name]
+
+    def _bad(self, agent: AgentConfig, key: str, what: str) -> BadConfig:
+        path = ("agents", agent.name, *key.split("."))
+        return self._config.error(path, f"Agent {agent.name!r}: {what.rstrip('.')}.")
 
 
 def _own_model(own: ModelConfig) -> Model:
@@ -138,23 +192,9 @@ def _key_of(own: ModelConfig) -> str | None:
     return key
 
 
-def _toolsets(names: Iterable[str]) -> list[AbstractToolset[Any]]:
-    known = find_toolsets()
-    return [known[name].load()() for name in names]
-
-
-def _imported(name: str, path: str) -> AnyAgent:
-    module, _, attribute = path.partition(":")
-    try:
-        found: object = importlib.import_module(module)
-        for part in attribute.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
-        raise _bad(name, f"{path} cannot be imported: {error}") from error
-    if not isinstance(found, Agent):
-        raise _bad(name, f"{path} is a {type(found).__name__} and no Pydantic AI agent")
-    return found  # pyright: ignore[reportUnknownVariableType]
-
-
-def _bad(agent: str, what: str) -> BadConfig:
-    return BadConfig(f"Agent {agent!r}: {what.rstrip('.')}.", field=f"agents.{agent}")
+def _why_not(name: str, error: Exception) -> str:
+    """Why a toolset could not be built, and which extra it lacks."""
+    missing = (error.name or "").partition(".")[0] if isinstance(error, ImportError) else ""
+    if name.startswith(MCP) and missing in _MCP_EXTRA:
+        return f"{name!r} needs the extra mcp. Install it: pip install 'restante[mcp]'"
+    return f"the toolset {name!r} cannot be built: {type(error).__name__}: {error}"

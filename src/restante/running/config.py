@@ -2,13 +2,16 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
 from restante.bus.policy import BusPolicy
-from restante.errors import BadAgentName, BadLabel, BadPolicy
+from restante.errors import BadAgentName, BadConfig, BadLabel, BadPolicy
 from restante.names import check_name, folded
+from restante.running.mcp_servers import MCP, McpServer, check_mcp_tools, read_server
+from restante.running.toml_lines import KeyPath
+from restante.running.toml_places import BUS_LIMITS, OF_OUR_AGENTS, check_variable, only
 from restante.running.toml_table import Range, Source, Table, nearest
 from restante.running.toolsets import find_toolsets
 
@@ -68,11 +71,13 @@ class AgentConfig:
     """Model calls of a run before its wrap-up; None: the policy's."""
     folder: Path | None = None
     tools: tuple[str, ...] = ()
-    """The toolsets that it holds, by name."""
+    """The toolsets that it holds, by name; `mcp:NAME` are the tools of a server in `Config.servers`."""
     free_text_ask: bool = True
     """Whether others may write to it on the platform."""
     agent: str | None = None
-    """`module:attribute` of an existing Pydantic AI agent; then there are no model, instructions or tools here."""
+    """`module:attribute` of an existing Pydantic AI agent; then there are no model and no instructions here."""
+    deps: str | None = None
+    """`module:attribute` of what its tools depend on; only with `agent`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +89,15 @@ class Config:
     """The agent of `run` and `chat`."""
     agents: Mapping[str, AgentConfig]
     models: Mapping[str, ModelConfig] = field(default_factory=lambda: MappingProxyType({}))
+    servers: Mapping[str, McpServer] = field(default_factory=lambda: MappingProxyType({}))
+    """`[mcp.NAME]`, by name."""
     limits: Limits = Limits()
     path: Path | None = None
+    source: Source | None = field(default=None, repr=False, compare=False)
+
+    def error(self, path: KeyPath, message: str) -> BadConfig:
+        """What is wrong about the key at `path`, with its line if this comes from a file."""
+        return self.source.error(path, message) if self.source else BadConfig(message, field=".".join(path))
 
 
 def load_config(path: Path) -> Config:
@@ -105,25 +117,7 @@ _RANGES: dict[str, Range] = {
     "body_max": Range(64 * 1024, 64 * 1024 * 1024),
     "json_depth": Range(8, 128),
 }
-_BUS_LIMITS = tuple(each.name for each in fields(BusPolicy) if each.name != "name")
 _ROUNDS = Range(1, 1_000_000_000)
-
-_TOP = ("policy", "entry", "limits", "models", "agents")
-_MODEL = ("provider", "model", "base_url", "api_key_env")
-_OF_OUR_AGENTS = ("instructions", "instructions_file", "model", "tools")
-_AGENT = ("description", *_OF_OUR_AGENTS, "delegates_to", "rounds", "folder", "capabilities", "agent")
-
-_PLACES = {
-    "the top of the file": _TOP,
-    "[limits]": (*_RANGES, *_BUS_LIMITS),
-    "[models.NAME]": _MODEL,
-    "[agents.NAME]": _AGENT,
-    "[agents.NAME.tools]": ("available", "confirm"),
-    "[agents.NAME.capabilities]": ("free_text_ask",),
-}
-_NO_KEY_HERE = "A key does not belong in this file. Put it into an environment variable and name that: api_key_env ="
-
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _IMPORT_PATH = re.compile(r"[\w.]+:[\w.]+")
 
 
@@ -133,28 +127,32 @@ class _Reading:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._folder = path.absolute().parent
-        self._top = Source.read(path).table()
+        self._source = Source.read(path)
+        self._top = self._source.table()
 
     def config(self) -> Config:
-        _only(self._top, "the top of the file")
+        only(self._top, "the top of the file")
         policy, limits = self._limits()
         models = self._models()
-        agents = self._agents(models)
+        servers = self._servers()
+        agents = self._agents(models, servers)
         return Config(
             policy=policy,
             entry=self._entry(agents),
             agents=MappingProxyType(agents),
             models=MappingProxyType(models),
+            servers=MappingProxyType(servers),
             limits=limits,
             path=self._path,
+            source=self._source,
         )
 
     def _limits(self) -> tuple[BusPolicy, Limits]:
         table = self._top.table("limits")
-        _only(table, "[limits]")
+        only(table, "[limits]")
         classic = self._top.choice("policy", ("default", "classic")) == "classic"
         policy = BusPolicy.classic() if classic else BusPolicy()
-        for key in (each for each in table.keys if each in _BUS_LIMITS):
+        for key in (each for each in table.keys if each in BUS_LIMITS):
             try:
                 policy = replace(policy, **{key: table.value(key)})  # pyright: ignore[reportArgumentType]
             except BadPolicy as error:
@@ -170,20 +168,25 @@ class _Reading:
         table = self._top.table("models")
         return {name: _model(name, table.table(name)) for name in table.keys}
 
-    def _agents(self, models: Mapping[str, ModelConfig]) -> dict[str, AgentConfig]:
+    def _servers(self) -> dict[str, McpServer]:
+        table = self._top.table("mcp")
+        return {name: read_server(name, table.table(name), self._folder) for name in table.keys}
+
+    def _agents(self, models: Mapping[str, ModelConfig], servers: Mapping[str, McpServer]) -> dict[str, AgentConfig]:
         table = self._top.table("agents")
         if not table.keys:
             self._top.refuse(None, "There is no agent. Add a table [agents.assistant].")
         _check_names(table)
         agents = {name: self._agent(name, table.table(name), models) for name in table.keys}
+        for name, agent in agents.items():
+            _check_toolsets(agent, table.table(name).table("tools"), servers)
         _check_delegation(table, agents)
         return agents
 
     def _agent(self, name: str, table: Table, models: Mapping[str, ModelConfig]) -> AgentConfig:
-        _only(table, "[agents.NAME]")
-        theirs = _import_path(table)
+        only(table, "[agents.NAME]")
+        theirs = _their_agent(table)
         rounds = table.number("rounds", _ROUNDS)
-        folder = table.text("folder")
         return AgentConfig(
             name=name,
             description=table.text("description") or "",
@@ -191,11 +194,22 @@ class _Reading:
             model=None if theirs else self._model_of(table, models),
             delegates_to=table.texts("delegates_to"),
             rounds=None if rounds is None else int(rounds),
-            folder=self._folder / folder if folder else None,
-            tools=_toolsets(name, table.table("tools")),
+            folder=self._folder_of(table),
+            tools=_tools(table.table("tools")),
             free_text_ask=_free_text_ask(table.table("capabilities")),
             agent=theirs,
+            deps=_import_path(table, "deps"),
         )
+
+    def _folder_of(self, table: Table) -> Path | None:
+        name = table.text("folder")
+        if name is None:
+            return None
+        folder = self._folder / name
+        if not name or self._folder.resolve().is_relative_to(folder.resolve()):
+            words = 'could change it and read what is beside it. Give it a folder of its own, like "work/NAME".'
+            table.refuse("folder", f"folder is {name!r}, which holds {self._path.name}: the agent {words}")
+        return folder
 
     def _instructions(self, table: Table) -> str | None:
         words, name = table.text("instructions"), table.text("instructions_file")
@@ -238,58 +252,67 @@ class _Reading:
         return entry
 
 
-def _only(table: Table, place: str) -> None:
-    """Refuse what is no key here. A key that belongs elsewhere is told where: TOML makes that mistake easy."""
-    hints = {
-        key: f"{key!r} is no key of {table.title}: it belongs to {other}."
-        for other, known in _PLACES.items()
-        for key in known
-    }
-    table.only(_PLACES[place], hints | {"api_key": f'{_NO_KEY_HERE} "MY_KEY".'})
-
-
 def _model(name: str, table: Table) -> ModelConfig:
-    _only(table, "[models.NAME]")
+    only(table, "[models.NAME]")
     provider, model = table.text("provider"), table.text("model")
     if not provider or not model:
         table.refuse(None, f'{table.title} needs both, like provider = "openai" and model = "gpt-5".')
     if ":" in name:
         table.refuse(None, f"A model's own name has no colon, and {name!r} does.")
-    base_url, variable = table.text("base_url"), table.text("api_key_env")
+    base_url = table.text("base_url")
     if base_url is not None and not base_url.startswith(("http://", "https://")):
         table.refuse("base_url", f"base_url is {base_url!r}; it begins with http:// or https://.")
-    if variable is not None and not _VARIABLE.fullmatch(variable):
-        # Somebody may have put the key itself here, so it is not repeated.
-        table.refuse("api_key_env", f'api_key_env is no name of an environment variable. {_NO_KEY_HERE} "MY_KEY".')
+    variable = check_variable(table, "api_key_env")
     return ModelConfig(name=name, provider=provider, model=model, base_url=base_url, api_key_env=variable)
 
 
-def _import_path(table: Table) -> str | None:
-    path = table.text("agent")
+def _import_path(table: Table, key: str) -> str | None:
+    path = table.text(key)
+    if path is not None and not _IMPORT_PATH.fullmatch(path):
+        table.refuse(key, f"{key} is {path!r}; it is an import path like 'shop.agents:billing'.")
+    return path
+
+
+def _their_agent(table: Table) -> str | None:
+    path = _import_path(table, "agent")
     if path is None:
+        if "deps" in table:
+            table.refuse("deps", f"deps is for an agent by import path, and {table.title} names none.")
         return None
-    if not _IMPORT_PATH.fullmatch(path):
-        table.refuse("agent", f"agent is {path!r}; it is an import path like 'shop.agents:billing'.")
-    for key in _OF_OUR_AGENTS:
+    for key in OF_OUR_AGENTS:
         if key in table:
             table.refuse(key, f"{table.title} is {path}, which brings its own {key}. Leave out one of the two.")
     return path
 
 
-def _toolsets(agent: str, table: Table) -> tuple[str, ...]:
-    _only(table, "[agents.NAME.tools]")
+def _tools(table: Table) -> tuple[str, ...]:
+    only(table, "[agents.NAME.tools]")
     if table.texts("confirm"):
         table.refuse("confirm", "No tool can ask a person first yet. Leave confirm empty.")
-    names, known = table.texts("available"), find_toolsets()
-    for name in names:
-        if name not in known:
-            installed = ", ".join(sorted(known))
-            table.refuse("available", f"Agent {agent!r} names the toolset {name!r}. Installed are: {installed}.")
-    return names
+    return table.texts("available")
+
+
+def _check_toolsets(agent: AgentConfig, table: Table, servers: Mapping[str, McpServer]) -> None:
+    known = find_toolsets()
+    for name in agent.tools:
+        if name.startswith(MCP):
+            check_mcp_tools(table, name, servers)
+        elif name not in known:
+            installed = ", ".join((*sorted(known), f'"{MCP}NAME" for a server [mcp.NAME]'))
+            words = f"Agent {agent.name!r} names the toolset {name!r}. The nearest one is {nearest(name, known)!r}."
+            table.refuse("available", f"{words} Installed are: {installed}.")
+        elif len(known[name]) > 1:
+            brought = " and ".join(sorted(entry.value for entry in known[name]))
+            table.refuse(
+                "available", f"Several packages bring a toolset {name!r}: {brought}. Keep one of them installed."
+            )
+    if "files" in agent.tools and agent.folder is None:
+        words = f"Agent {agent.name!r} has the toolset 'files' and no folder."
+        table.refuse("available", f'{words} Add to [agents.{agent.name}]: folder = "work/{agent.name}".')
 
 
 def _free_text_ask(table: Table) -> bool:
-    _only(table, "[agents.NAME.capabilities]")
+    only(table, "[agents.NAME.capabilities]")
     switch = table.switch("free_text_ask")
     return switch is None or switch
 

@@ -89,15 +89,15 @@ class Table:
             self._wrong(key, "true or false, without quotes", value)
         return value
 
-    def texts(self, key: str) -> tuple[str, ...]:
-        """The texts of the array under `key`, none of them twice; empty when there is none."""
+    def texts(self, key: str, *, repeated: bool = False) -> tuple[str, ...]:
+        """The texts of the array under `key`, none of them twice unless `repeated`; empty when there is none."""
         value = self._values.get(key, [])
         found = cast("list[object]", value) if isinstance(value, list) else [None]
         if not all(isinstance(each, str) for each in found):
             self._wrong(key, 'an array of texts, like ["one", "two"]', self._values[key])
         names = cast("list[str]", found)
         for place, name in enumerate(names):
-            if name in names[:place]:
+            if name in names[:place] and not repeated:
                 self.refuse(key, f"{key!r} in {self.title} names {name!r} twice. Once is enough.")
         return tuple(names)
 
@@ -113,7 +113,9 @@ class Table:
         return self._values.get(key)
 
     def _wrong(self, key: str, wanted: str, value: object) -> NoReturn:
-        self.refuse(key, f"{key!r} in {self.title} must be {wanted}, and not {_shown(value)}.")
+        # Somebody may have put a secret where the name of its variable belongs, so it is not repeated.
+        shown = "what stands there" if key.endswith("_env") or key == "env_from" else _shown(value)
+        self.refuse(key, f"{key!r} in {self.title} must be {wanted}, and not {shown}.")
 
 
 class Source:
@@ -144,10 +146,14 @@ class Source:
 
     def refuse(self, path: KeyPath, message: str, kind: type[BadConfig] = BadConfig) -> NoReturn:
         """Raise `BadConfig`, or that kind of it, with the line of `path`, or of the nearest table around it."""
+        raise self.error(path, message, kind)
+
+    def error(self, path: KeyPath, message: str, kind: type[BadConfig] = BadConfig) -> BadConfig:
+        """What `refuse` raises."""
         lines = lines_of(self._text)
         held = next((path[:end] for end in range(len(path), 0, -1) if path[:end] in lines), None)
         where = f"{self._path}:{lines[held]}" if held else str(self._path)
-        raise kind(f"{where}: {message}", field=".".join(path) or None)
+        return kind(f"{where}: {message}", field=".".join(path) or None)
 
 
 def nearest(name: str, known: Collection[str]) -> str:
