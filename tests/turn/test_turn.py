@@ -208,53 +208,6 @@ async def test_a_run_that_fails_is_the_outcome_of_the_turn_and_raised_by_answer_
     assert [words.text for words in result.report.next_turn] == ["are you there?"]
 
 
-class Leaves(Exception):
-    """What a caller raises."""
-
-
-async def leave(played: Slow, turns: list[Turn], error: BaseException) -> None:
-    """Open a turn, and leave its block by that error while its model thinks."""
-    async with opened(played.agent) as turn:
-        turns.append(turn)
-        await played.clock.settle()
-        raise error
-
-
-async def test_an_exception_of_the_caller_comes_out_unchanged_and_nothing_goes_on_running() -> None:
-    before = asyncio.all_tasks()
-    turns: list[Turn] = []
-    left = Leaves()
-
-    with pytest.raises(Leaves) as caught:
-        await leave(Slow(says("never", seconds=60)), turns, left)
-
-    assert caught.value is left
-    assert asyncio.all_tasks() == before
-    assert (await turns[0].result()).runs[0].how == "cancelled"
-    assert turns[0].say("hello?").code == "turn_closed"
-
-
-async def test_cancelling_whoever_waits_for_the_turn_cancels_its_runs() -> None:
-    slow = Slow(calls(call("spawn", agent="researcher", task="x")))
-    researcher = agent(says("never", seconds=60), sleep=slow.clock.sleep)
-    turns: list[Turn] = []
-
-    async def wait() -> None:
-        async with opened(slow.agent, TurnOptions(agents={"researcher": researcher})) as turn:
-            turns.append(turn)
-            await turn.result()
-
-    before = asyncio.all_tasks()
-    waiting = asyncio.ensure_future(wait())
-    await slow.clock.settle()
-    waiting.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await waiting
-
-    assert asyncio.all_tasks() == before
-    assert [ran.how for ran in (await turns[0].result()).runs] == ["cancelled", "cancelled"]
-
-
 async def test_leaving_the_block_waits_for_the_result() -> None:
     async with opened(agent(calls(call("list_agents")), says("ok"))) as turn:
         pass
