@@ -1,7 +1,6 @@
 """What happens in a chat, for people who watch: read from the store, as soon as it is there."""
 
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,9 +11,9 @@ from restante.durable.db.database import Database, Transaction
 from restante.durable.topics import chat_topic
 from restante.durable.transcripts import StoredEntry
 from restante.durable.watching import TurnInOrder
-from restante.running.pieces import Heard, Piece, Pieces
+from restante.running.pieces import Heard, Piece
 from restante.running.transcript import TurnRecord, cause_of, record_of
-from restante.running.waiters import Bell, Waiters
+from restante.running.waiters import Waiters
 
 AT_ONCE = 500
 """Entries that are read together."""
@@ -59,22 +58,23 @@ class Watch:
     """Without `after`: how many turns that have ended to begin before."""
     until_idle: bool = False
     """End when no turn runs or waits."""
-    pieces: bool = False
-    """The models of turns that begin from now on are streamed."""
+    heard: Heard | None = None
+    """Where the pieces come from, that `Platform.listen` gave for this chat. None: there are none."""
 
 
 class Feed:
     """The turns of a chat, stored and still to come, by one way."""
 
-    def __init__(self, database: Database, waiters: Waiters, pieces: Pieces) -> None:
+    def __init__(self, database: Database, waiters: Waiters) -> None:
         self._database = database
         self._waiters = waiters
-        self._pieces = pieces
 
     async def watch(self, chat_id: str, how: Watch) -> AsyncGenerator[Event]:
         """Every event from a place on, once and in order. Ends, too, when the process is to stop. Raises `NotFound`."""
         place = await self._database.read(lambda tx: _Place.at(tx, chat_id, how))
-        with self._waiters.park([chat_topic(chat_id)]) as bell, self._listening(chat_id, bell, how) as heard:
+        heard = how.heard or Heard()
+        with self._waiters.park([chat_topic(chat_id)]) as bell:
+            heard.ring = bell.ring
             while True:
                 news = await self._database.read(partial(_News.of, chat_id=chat_id, place=place))
                 for event in news.events:
@@ -87,9 +87,6 @@ class Feed:
                 if (how.until_idle and news.idle) or self._waiters.released:
                     return
                 await bell.wait()
-
-    def _listening(self, chat_id: str, bell: Bell, how: Watch) -> AbstractContextManager[Heard]:
-        return self._pieces.listen(chat_id, bell.ring) if how.pieces else nullcontext(Heard(bell.ring))
 
 
 @dataclass(kw_only=True)

@@ -24,8 +24,9 @@ class Piece:
 class Heard:
     """What one listener has been told and has not taken yet."""
 
-    def __init__(self, ring: Callable[[], None]) -> None:
-        self._ring = ring
+    def __init__(self) -> None:
+        self.ring: Callable[[], None] | None = None
+        """Called at each piece, to wake the listener."""
         self._pieces: list[Piece] = []
         self._turn_id: str | None = None
         self._number = 0
@@ -35,7 +36,8 @@ class Heard:
     def tell(self, piece: Piece) -> None:
         """Hear a piece."""
         self._pieces.append(piece)
-        self._ring()
+        if self.ring is not None:
+            self.ring()
 
     def has_read(self, turn_id: str, entry: JournalEntry) -> None:
         """The listener has the journal of this turn up to this entry."""
@@ -65,9 +67,9 @@ class Pieces:
         self._listeners: defaultdict[str, set[Heard]] = defaultdict(set)
 
     @contextmanager
-    def listen(self, chat_id: str, ring: Callable[[], None]) -> Generator[Heard]:
-        """Hear the pieces of a chat's turns within the block; `ring` is called at each."""
-        heard = Heard(ring)
+    def listen(self, chat_id: str) -> Generator[Heard]:
+        """Hear the pieces of a chat's turns within the block."""
+        heard = Heard()
         self._listeners[chat_id].add(heard)
         try:
             yield heard

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from pathlib import Path
 
 from restante.bus.entry import JournalEntry
@@ -43,7 +43,7 @@ from restante.running.config import Config
 from restante.running.dispatcher import Dispatcher
 from restante.running.feed import Event, Feed, Happened, Watch
 from restante.running.live import Live
-from restante.running.pieces import Pieces
+from restante.running.pieces import Heard, Pieces
 from restante.running.player import Engine
 from restante.running.recovery import interrupt_all
 from restante.running.sessions import Sessions
@@ -75,7 +75,7 @@ class Platform:
         self._waiters = Waiters(engine.group, engine.clock)
         self._lock = lock
         self._sessions = Sessions(engine.database)
-        self._feed = Feed(engine.database, self._waiters, engine.pieces)
+        self._feed = Feed(engine.database, self._waiters)
         self._dispatcher = Dispatcher(engine)
         self._stopping = False
 
@@ -161,6 +161,13 @@ class Platform:
         Ends, too, when the process is to stop. Raises `NotFound`.
         """
         return self._feed.watch(chat_id, how or Watch())
+
+    def listen(self, chat_id: str) -> AbstractContextManager[Heard]:
+        """Within the block, models of turns that begin in this chat are streamed: `Watch.heard` is for what this gives.
+
+        What is heard are pieces of texts as they come; they are not stored, and the whole texts are entries.
+        """
+        return self._engine.pieces.listen(chat_id)
 
     async def watch(self, chat_id: str, *, after: int = 0) -> AsyncGenerator[JournalEntry]:
         """The entries of a chat's turns alone, from the sequence `after` on; ends when no turn runs or waits."""

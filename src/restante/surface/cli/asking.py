@@ -3,7 +3,7 @@
 import signal
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +14,11 @@ from restante.surface.cli.places import CONFIG, ConfigOption, StoreOption, ready
 from restante.surface.cli.terminal import run_async, say, show, show_json, words_of
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from rich.console import Console
+
+    from restante.running.pieces import Heard
     from restante.running.platform import Platform
     from restante.running.transcript import TurnRecord
 
@@ -54,17 +59,21 @@ async def _play(config: Path, store: Path | None, text: str, *, watch: bool) -> 
 
     team = load_config(config)
     console = Console(quiet=not watch, highlight=False)
-    how = Watch(after=0, until_idle=True, pieces=watch and console.is_terminal)
+    ended: dict[str, TurnRecord] = {}
     async with open_platform(team, build_agents(team), ready(config, store)) as platform:
         chat_id = await platform.create_chat()
-        said = await platform.say(chat_id, text)
-        ended: dict[str, TurnRecord] = {}
-        with _stopping(platform, chat_id), LiveView(console) as view:
-            async for event in platform.watch_chat(chat_id, how):
+        with _listening(platform, chat_id, console) as heard, _stopping(platform, chat_id), LiveView(console) as view:
+            said = await platform.say(chat_id, text)
+            async for event in platform.watch_chat(chat_id, Watch(after=0, until_idle=True, heard=heard)):
                 view.take(event)
                 if isinstance(event, TurnEnded):
                     ended[event.turn.turn_id] = event.turn
     return chat_id, ended[said.turn_id]
+
+
+def _listening(platform: "Platform", chat_id: str, console: "Console") -> "AbstractContextManager[Heard | None]":
+    """An answer comes piece by piece where somebody sees the pieces."""
+    return platform.listen(chat_id) if console.is_terminal and not console.quiet else nullcontext()
 
 
 @contextmanager
