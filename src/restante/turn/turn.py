@@ -196,19 +196,14 @@ class Turn:
         first, *others = self._prompt
         mailbox = MailboxOptions(reader=self._reader, runs=self._runs, observer=options.observer)
         listened = self._runs.listened(self._reader.address)
-        async with self._runs.whole(self._reader.address):
-            result = await self._agent.run(
-                [first],
-                message_history=options.history,
-                deps=options.deps,
-                usage_limits=self._runs.limits_of(options.label),
-                capabilities=[
-                    Mailbox(self.bus, options.label, entry=True, options=mailbox),
-                    _Opening(others),
-                    *listened,
-                ],
-                toolsets=[*([spawn_tools(options.agents)] if options.agents else []), *options.toolsets],
-            )
+        result = await self._agent.run(
+            [first],
+            message_history=options.history,
+            deps=options.deps,
+            usage_limits=self._runs.limits_of(options.label),
+            capabilities=[Mailbox(self.bus, options.label, entry=True, options=mailbox), _Opening(others), *listened],
+            toolsets=[*([spawn_tools(options.agents)] if options.agents else []), *options.toolsets],
+        )
         self._output = result.output
         self._messages = tuple(result.all_messages())
         self._outcome = "answered"
