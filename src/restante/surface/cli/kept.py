@@ -33,7 +33,7 @@ class KeptCursor:
     def __init__(self, store: Path, token: str, inbox: str | None) -> None:
         # A token is secret and says all by itself whose mail it is; of it the name of the file keeps a digest.
         key = hashlib.sha256(f"{token}\0{inbox or ''}".encode(errors="surrogatepass")).hexdigest()
-        self._path = _folder(store) / "cursors" / f"{key[:32]}.json"
+        self._path = state_folder(store) / "cursors" / f"{key[:32]}.json"
 
     def read(self) -> Cursor:
         """Where to go on. A file that is lost or damaged means: from the start."""
@@ -58,7 +58,8 @@ class KeptCursor:
             raise
 
 
-def _folder(store: Path) -> Path:
+def state_folder(store: Path) -> Path:
+    """Where what belongs to whoever uses this store is kept: beside it, or in the user's folder for such state."""
     if store.parent.name == FOLDER_NAME and store.parent.is_dir():
         return store.parent
     given = Path(os.environ.get("XDG_STATE_HOME", ""))

@@ -42,6 +42,8 @@ class TurnView:
         self._saying: Saying | None = None
         self.working: dict[str, None] = {}
         """The addresses of the runs that have opened and not closed, in the order of opening."""
+        self.addresses: dict[str, None] = {}
+        """The addresses of all runs that have opened."""
 
     def take(self, event: Event) -> None:
         """Show an event of the turn, if it is one that people see."""
@@ -114,28 +116,30 @@ class TurnView:
         if entry.kind == "run_closed":
             self.working.pop(address, None)
             return
-        self.working[address] = None
+        self.working[address] = self.addresses[address] = None
         if entry.facts.get("entry"):
             self._entry = address
 
     def _said(self, piece: str) -> None:
         """The entry agent goes on saying something; an empty piece begins it, or begins it anew."""
-        saying = self._saying
-        if saying is None or saying.whole:
-            saying = self._saying = Saying()
-            self._lines.append(saying)
-        if piece:
-            saying.add(piece)
-        elif (anew := saying.begin_anew()) is not None:
-            self._show(anew)
+        if not piece:
+            anew = self._saying.begin_anew() if self._saying and not self._saying.whole else None
+            if anew is not None:
+                self._show(anew)
+            return
+        self._open_saying().add(piece)
         self._settle()
 
     def _said_whole(self, text: str) -> None:
+        if (anew := self._open_saying().end(text)) is not None:
+            self._show(anew)
+
+    def _open_saying(self) -> Saying:
+        """What the entry agent is saying, or begins to say."""
         if self._saying is None or self._saying.whole:
             self._saying = Saying()
             self._lines.append(self._saying)
-        if (anew := self._saying.end(text)) is not None:
-            self._show(anew)
+        return self._saying
 
     def _settle(self) -> None:
         while self._lines and _is_settled(self._lines[0]):

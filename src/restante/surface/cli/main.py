@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from restante.errors import RestanteError
-from restante.surface.cli import asking, exporting, mail, reading, serving, starting
+from restante.surface.cli import asking, dialogue, exporting, mail, reading, serving, starting
 from restante.surface.cli.kept_chats import chats_app
 from restante.surface.cli.terminal import check_arguments, fail, output, prepare, show
 
@@ -53,6 +53,7 @@ def demo(
 
 app.command("init")(starting.init)
 app.command("run")(asking.run)
+app.command("chat")(dialogue.chat)
 app.command("export")(exporting.export)
 app.command("serve")(serving.serve)
 token_app.command("create")(serving.create_token)

@@ -12,6 +12,9 @@ from restante.surface.visible import visible_line
 TEXT_LIMIT = 80
 """How much of a message a line shows, in characters."""
 
+IN_PLACE = "Message (mid-turn)"
+"""What a delivery begins with where it is shown at its place among the rounds of the run that read it."""
+
 Known = tuple[str, str | None]
 """A state, and the reason where it is undelivered."""
 
