@@ -73,6 +73,13 @@ def drive(policy: BusPolicy) -> None:
     do(worker, "send", "nobody", "hello")
     with worker.waiting_for("coder#1"):
         done.add("Reader.waiting_for")
+    stop = do(entry, "subscribe", lambda: None)
+    do(entry, "question", "researcher#1", "which?")
+    question_id = f"m{len(bus._ledger.mails)}"
+    for operation in ("asked", "wait_again", "wait_no_more"):
+        do(entry, operation, question_id)
+    assert callable(stop)
+    stop()
     for operation in ("has_mail", "drain", "returned", "sends", "drain_or_close"):
         do(worker, operation)
     for operation in ("drain", "failed", "drain_last"):

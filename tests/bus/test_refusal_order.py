@@ -12,7 +12,8 @@ from tests.bus.seen import listed
 
 ORDER = (
     "turn_closed", "sender_finished", "invalid_text", "text_too_long", "text_blank", "invalid_arguments",
-    "invalid_reference", "not_found", "self_send", "recipient_finished", "rate_limited",
+    "invalid_reference", "not_found", "self_send", "recipient_finished", "ambiguous_target", "wait_cycle",
+    "rate_limited",
 )  # fmt: skip
 BY_DEFAULT_ONLY = {"sender_finished", "self_send", "recipient_finished"}
 NAMES_THE_ROSTER = {"invalid_arguments", "not_found", "self_send", "recipient_finished"}
@@ -90,6 +91,54 @@ def test_the_first_broken_rule_gives_the_code_and_nothing_changes(policy: BusPol
         broken = case.broken(policy)
         assert receipt.code == next((code for code in ORDER if code in broken), None), case
         assert changed == receipt.accepted == (not broken), case
+
+
+QUESTION_SELECTORS = {**SELECTORS, "pair": {"ambiguous_target"}, "everyone": {"ambiguous_target"}}
+
+
+def ask(policy: BusPolicy, case: Case, *, endless: bool) -> tuple[Receipt, bool]:
+    """The receipt of the same as a question to runs that wait for who asks, and whether anything changed."""
+    bus = MessageBus(
+        BusPolicy(name=policy.name, text_limit=LIMIT, pair_messages=1 if case.used_up else None), clock=lambda: 0.0
+    )
+    asker, coder, writer, *pair = [bus.open(label) for label in ("researcher", "coder", "writer", "pair", "pair")]
+    for to in ("coder", "writer", "pair"):
+        assert asker.send(to, "before").accepted
+    writer.close("answered")
+    for waiting in (coder, *pair):
+        assert waiting.question("researcher#1", "?").code == ("rate_limited" if case.used_up else None)
+    if case.finished:
+        asker.close("answered")
+    if case.closed:
+        bus.close()
+    before = bus.record()
+    receipt = asker.question(case.to, case.text, deadline_s=0 if endless else None)
+    return receipt, bus.record() != before
+
+
+@both
+@pytest.mark.rows("T087")
+def test_the_first_broken_rule_gives_the_code_of_a_question_too(policy: BusPolicy) -> None:
+    yes_or_no = (False, True)
+    seen: set[str | None] = set()
+    flags = product(yes_or_no, yes_or_no, yes_or_no, yes_or_no)
+    for (text, to), (closed, finished, used_up, endless) in product(product(TEXTS, QUESTION_SELECTORS), flags):
+        case = Case(text, to, closed, finished, bad_reference=False, used_up=used_up)
+        broken = QUESTION_SELECTORS[to] | TEXTS[text]
+        broken |= {"turn_closed"} if closed else set()
+        broken |= {"sender_finished"} if finished else set()
+        broken |= {"invalid_arguments"} if endless else set()
+        broken |= {"rate_limited"} if used_up and to in ("coder", "writer", "pair") else set()
+        # Where the limit is used up, nobody could ask who asks now, so that nobody waits.
+        broken |= {"wait_cycle"} if to == "coder" and not used_up else set()
+        if not policy.liveness:
+            broken -= BY_DEFAULT_ONLY
+            broken |= {"wait_cycle"} if to == "researcher#1" else set()
+        receipt, changed = ask(policy, case, endless=endless)
+        seen.add(receipt.code)
+        assert receipt.code == next((code for code in ORDER if code in broken), None), case
+        assert changed == receipt.accepted == (not broken), case
+    assert {"ambiguous_target", "wait_cycle", "rate_limited", None} <= seen
 
 
 @both

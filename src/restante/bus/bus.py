@@ -15,10 +15,12 @@ from restante.bus.match import Match
 from restante.bus.message import EVERYONE, PERSON, Message
 from restante.bus.outsiders import Outsiders
 from restante.bus.policy import BusPolicy
+from restante.bus.questions import Questions, deadline_refusal
 from restante.bus.reader import Reader
 from restante.bus.receipt import Receipt, acceptance, refusal
 from restante.bus.record import message_facts, record_of
 from restante.bus.report import CloseReport, report_of
+from restante.bus.rings import Rings
 from restante.bus.roster import Line, line_of
 from restante.bus.run import Run
 from restante.errors import BadLabel, BusClosed, UnknownMessage
@@ -51,7 +53,11 @@ class MessageBus:
         self._notes = Notes(sink, clock)
         self._directory = Directory(live=self._knows_who_lives)
         self._ledger = Ledger(self.policy, self._directory.entry, id_prefix, self._notes)
-        self._gate = Gate(self.policy, self._directory, frozenset(labels), self._lines)
+        self._questions = Questions()
+        self._rings = Rings()
+        self._heard = sink is not None
+        """Whether anybody listens: a sink, or somebody who is rung."""
+        self._gate = Gate(self.policy, self._directory, self._questions, frozenset(labels), self._lines)
         self._spellings: dict[str, str] = {}
         for label in labels:
             self._take_spelling(label)
@@ -67,7 +73,7 @@ class MessageBus:
             run = self._directory.mint(label)
             run.opened_at = len(self._ledger.mails)
             reader = self._opened(run)
-        self._notes.tell()
+        self._tell()
         return reader
 
     def open_entry(self, label: str) -> Reader:
@@ -86,7 +92,7 @@ class MessageBus:
             if not entry.number:
                 entry.opened_at = len(self._ledger.mails)
             reader = self._opened(self._directory.enter_entry(label))
-        self._notes.tell()
+        self._tell()
         return reader
 
     def _opened(self, run: Run) -> Reader:
@@ -121,7 +127,7 @@ class MessageBus:
             sequence = len(self._ledger.mails) + 1
             message_id = self._ledger.next_id()
             receipt = self._offer(Message(message_id, sequence, PERSON, "person", to, text, token=token), None)
-        self._notes.tell()
+        self._tell()
         return receipt
 
     def send_external(
@@ -132,7 +138,7 @@ class MessageBus:
             sequence = len(self._ledger.mails) + 1
             message = Message(message_id, sequence, sender, "external", to, text, reply_address=reply_address)
             receipt = self._offer_from_outside(message)
-        self._notes.tell()
+        self._tell()
         return receipt
 
     def _offer_from_outside(self, message: Message) -> Receipt:
@@ -149,8 +155,11 @@ class MessageBus:
             self._outsiders.remember(message, receipt)
         return receipt
 
-    def _offer(self, message: Message, sender: Run | None) -> Receipt:
-        """Put a message on the list, or refuse it: the first broken rule, in the one order of all, gives the code."""
+    def _offer(self, message: Message, sender: Run | None, deadline_s: float | None = None) -> Receipt:
+        """Put a message on the list, or refuse it: the first broken rule, in the one order of all, gives the code.
+
+        With `deadline_s` it is a question.
+        """
         if self._report is not None:
             return _turn_closed()
         if sender is not None and sender.holder is None and self._knows_who_lives:
@@ -158,13 +167,34 @@ class MessageBus:
         if problem := problem_of(message.text, self.policy.text_limit):
             return refusal(*problem)
         matching = self._directory.meant.get(message.to, ())
-        if not matching and (misspelled := self._gate.misspelled(message)):
-            return misspelled
-        reference = message.in_reply_to
-        if reference is not None and not self._came_to(sender, message, reference):
-            return refusal("invalid_reference", f"No message {reference!r} ever came to you in this turn.")
-        match = self._gate.match(message, sender, matching)
+        if (not matching or deadline_s is not None) and (bad := self._bad_argument(message, deadline_s)):
+            return bad
+        if message.in_reply_to is not None or self._questions.asked:
+            referring = self._with_reference(message, sender, matching)
+            if isinstance(referring, Receipt):
+                return referring
+            message = referring
+        match = self._gate.match(message, sender, matching, deadline_s)
         return self._accept(message, sender, match) if isinstance(match, Match) else match
+
+    def _bad_argument(self, message: Message, deadline_s: float | None) -> Receipt | None:
+        endless = None if deadline_s is None else deadline_refusal(deadline_s, self.policy.wait_max_s)
+        return endless or self._gate.misspelled(message)
+
+    def _with_reference(self, message: Message, sender: Run | None, matching: Sequence[Run]) -> Message | Receipt:
+        """The message as it refers to an earlier one, or a refusal if that never came to its sender."""
+        reference = message.in_reply_to
+        if reference is not None:
+            known = self._came_to(sender, message, reference)
+            words = f"No message {reference!r} ever came to you in this turn."
+            return message if known else refusal("invalid_reference", words)
+        # What goes to the exact address of somebody who asked, by who was asked and has read it, is the reply.
+        exact = len(matching) == 1 and matching[0].address == message.to
+        if sender is None or not exact:
+            return message
+        questions = self._questions.open_between(matching[0], sender)
+        read = (one.message_id for one in questions if self._ledger.is_drained(one.message_id))
+        return message._replace(in_reply_to=next(read, None))
 
     def _came_to(self, sender: Run | None, message: Message, message_id: str) -> bool:
         mail = self._ledger.find(message_id)
@@ -183,10 +213,16 @@ class MessageBus:
             sender.sent_at_s = at_s
             if not self._gate.unlimited:
                 self._gate.count(message, match)
-        if notes.on:
-            named = {"matched": _lists(match.reading), "not_reached": _lists(match.not_reached)}
-            notes.add("message", sender.address if sender else None, {**message_facts(message), **named})
+            if self._questions.asked:
+                self._questions.take_reply(message, sender, match.reading)
+        if self._heard:
+            self._announce(message, sender, match)
         return acceptance(message, match)
+
+    def _announce(self, message: Message, sender: Run | None, match: Match) -> None:
+        self._rings.wake(match.reading)
+        named = {"matched": _lists(match.reading), "not_reached": _lists(match.not_reached)}
+        self._note("message", sender, {**message_facts(message), **named})
 
     # Asking
 
@@ -219,6 +255,11 @@ class MessageBus:
         with self._lock:
             return record_of(self.policy, self._directory.runs, self._ledger.mails, self._report)
 
+    @property
+    def ring_failure(self) -> Exception | None:
+        """What a ring raised last; it is not rung again."""
+        return self._rings.failure
+
     def _lines(self) -> tuple[Line, ...]:
         now_s = self._notes.now_s()
         return tuple(line_of(run, now_s=now_s, live=self.policy.liveness) for run in self._directory.runs)
@@ -233,9 +274,10 @@ class MessageBus:
                 self._report = report_of(self._ledger.mails, self.policy, now_s=self._notes.now_s())
                 for run in self._directory.runs:
                     self._end_with_turn(run, stopped=stopped)
+                self._rings.wake(self._directory.runs)
                 self._note("bus_closed", None, {"stopped": stopped, **self._report.facts()})
             report = self._report
-        self._notes.tell()
+        self._tell()
         return report
 
     def _end_with_turn(self, run: Run, *, stopped: bool) -> None:
@@ -253,7 +295,13 @@ class MessageBus:
                 run.tallies[kind] = run.tallies.get(kind, 0) + 1
             if self._notes.on:
                 self._notes.add(kind, address, facts)
+        self._tell()
+
+    def _tell(self) -> None:
+        """Tell the sink what has happened, and ring for whom it concerns: outside the lock."""
         self._notes.tell()
+        if self._rings.due:
+            self._rings.ring()
 
     def _note(self, kind: str, run: Run | None, facts: Mapping[str, object]) -> None:
         if self._notes.on:

@@ -6,6 +6,7 @@ from restante.bus.address import THREE_FORMS, Directory, is_selector
 from restante.bus.match import Match
 from restante.bus.message import EVERYONE, PERSON, Message
 from restante.bus.policy import BusPolicy
+from restante.bus.questions import Questions
 from restante.bus.receipt import Receipt, refusal
 from restante.bus.roster import Line, roster_for_refusal
 from restante.bus.run import Run
@@ -15,9 +16,15 @@ class Gate:
     """Decides about sends under one policy, and counts what its limits count. It stores nothing."""
 
     def __init__(
-        self, policy: BusPolicy, directory: Directory, known: frozenset[str], roster: Callable[[], tuple[Line, ...]]
+        self,
+        policy: BusPolicy,
+        directory: Directory,
+        questions: Questions,
+        known: frozenset[str],
+        roster: Callable[[], tuple[Line, ...]],
     ) -> None:
         self._policy = policy
+        self._questions = questions
         self._directory = directory
         self._known = known
         self._liveness = policy.liveness
@@ -33,15 +40,26 @@ class Gate:
         words = f"{message.to!r} is no address. Write {THREE_FORMS}.{self._what_works(message)}"
         return refusal("invalid_arguments", words)
 
-    def match(self, message: Message, sender: Run | None, matching: Sequence[Run]) -> Match | Receipt:
-        """Who would get it of those that the selector means, or a refusal."""
+    def match(
+        self, message: Message, sender: Run | None, matching: Sequence[Run], deadline_s: float | None = None
+    ) -> Match | Receipt:
+        """Who would get it of those that the selector means, or a refusal. With `deadline_s`, a question, it is one."""
         if len(matching) == 1 and (run := matching[0]).reads and run is not sender:
             match = run.alone
         else:
             match = self._split(matching, sender)
         if not match.reading and message.to != EVERYONE:
             return _nobody_reads(message, sender, match, self._roster()) if matching else self._matches_nobody(message)
+        if deadline_s is not None and sender and (unfit := self._unfit_question(message, sender, match)):
+            return unfit
         return match if self.unlimited else self._within_limits(message, match) or match
+
+    def _unfit_question(self, message: Message, asker: Run, match: Match) -> Receipt | None:
+        if message.to != EVERYONE and len(match.reading) == 1:
+            return self._questions.cycle_refusal(asker, match.reading[0])
+        choices = ", ".join(run.address for run in match.reading) or "nobody else reads now"
+        words = f"A question goes to one address, and {message.to!r} may mean several. Ask one of them: {choices}."
+        return refusal("ambiguous_target", words)
 
     def count(self, message: Message, match: Match) -> None:
         """Count an accepted message of an agent: those of nobody else count towards the limits."""

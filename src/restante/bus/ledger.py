@@ -43,6 +43,11 @@ class Ledger:
                 return mail
         return self._of_other_id.get(message_id)
 
+    def is_drained(self, message_id: str) -> bool:
+        """Whether whoever a message was owed to first has taken it by now."""
+        mail = self.find(message_id)
+        return mail is not None and mail.state != "accepted"
+
     def next_id(self) -> str:
         """The id that the next message gets, if it is accepted."""
         message_id = f"{self._id_prefix}{len(self.mails) + 1}"

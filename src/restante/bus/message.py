@@ -22,7 +22,8 @@ class Message(NamedTuple):
     """What was accepted. It never changes, and nothing in it tells what became of it.
 
     `sender` is the address of a run, `person`, or the name of an external sender. `token` is what a surface wants to
-    find again; `reply_address` is where an external sender can be answered on the platform.
+    find again; `reply_address` is where an external sender can be answered on the platform. A message with
+    `answer_by_s` is a question: its sender waits for a reply, until then at most, in seconds since the bus was made.
     """
 
     message_id: str
@@ -34,3 +35,4 @@ class Message(NamedTuple):
     in_reply_to: str | None = None
     token: str | None = None
     reply_address: str | None = None
+    answer_by_s: float | None = None

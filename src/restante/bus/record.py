@@ -21,6 +21,7 @@ def message_facts(message: Message) -> dict[str, object]:
         "to": message.to,
         "text": message.text,
         "in_reply_to": message.in_reply_to,
+        "answer_by_s": message.answer_by_s,
     }
 
 
