@@ -93,7 +93,7 @@ def test_the_first_broken_rule_gives_the_code_and_nothing_changes(policy: BusPol
         assert changed == receipt.accepted == (not broken), case
 
 
-QUESTION_SELECTORS = {**SELECTORS, "pair": {"ambiguous_target"}, "everyone": {"ambiguous_target"}}
+QUESTION_SELECTORS = {**SELECTORS, "pair": {"ambiguous_target"}, "everyone": {"ambiguous_target"}, "free": set[str]()}
 
 
 def ask(policy: BusPolicy, case: Case, *, endless: bool) -> tuple[Receipt, bool]:
@@ -101,7 +101,8 @@ def ask(policy: BusPolicy, case: Case, *, endless: bool) -> tuple[Receipt, bool]
     bus = MessageBus(
         BusPolicy(name=policy.name, text_limit=LIMIT, pair_messages=1 if case.used_up else None), clock=lambda: 0.0
     )
-    asker, coder, writer, *pair = [bus.open(label) for label in ("researcher", "coder", "writer", "pair", "pair")]
+    labels = ("researcher", "coder", "writer", "pair", "pair", "free")
+    asker, coder, writer, *pair, _ = [bus.open(label) for label in labels]
     for to in ("coder", "writer", "pair"):
         assert asker.send(to, "before").accepted
     writer.close("answered")
