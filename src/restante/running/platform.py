@@ -188,7 +188,7 @@ class Platform:
     # Chats as they are kept
 
     async def chats(self, *, agent: str | None = None, after: int = 0, limit: int | None = None) -> ChatPage:
-        """A page of the chats, of the agent with that name or of all: the one in which something happened last first.
+        """A page of the chats, of the agent with that name or id or of all: that of the latest activity first.
 
         `after` is the `next_cursor` of the page before. Raises `InvalidArguments`.
         """

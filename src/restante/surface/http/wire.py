@@ -12,6 +12,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from restante.errors import (
+    InsufficientScope,
     InvalidArguments,
     MethodNotAllowed,
     NotFound,
@@ -19,6 +20,7 @@ from restante.errors import (
     Unauthorized,
 )
 from restante.running.platform import Caller, Platform
+from restante.running.stored import OWNER
 from restante.running.tasks import owning_group
 from restante.surface.http.bodies import Bodies
 from restante.surface.parse import Fields, parse_json, parse_query
@@ -43,6 +45,12 @@ async def caller_of(request: Request) -> Caller:
     if scheme.lower() != "bearer" or not token:
         raise Unauthorized("Send a token as `Authorization: Bearer <token>`; `restante token create` makes one.")
     return await platform_of(request).authenticate(token)
+
+
+async def check_owner(request: Request) -> None:
+    """Raise `InsufficientScope` unless the local owner calls: the chats of a store are theirs. Else as `caller_of`."""
+    if (await caller_of(request)).name != OWNER:
+        raise InsufficientScope("Chats are for the owner of the store: use the token that `restante init` has kept.")
 
 
 async def body_of(request: Request) -> Fields:
