@@ -83,10 +83,10 @@ class McpTools(WrapperToolset[Any]):
             if not self.known:
                 raise McpServerFailed(f"{self._title} does not list its tools: {self._why(error)}") from error
             return self.known
-        for name in tools.keys() - self.known.keys():
-            if not _TOOL_NAME.fullmatch(name):
-                logger.warning("%s has a tool that no model can call, since its name is %r.", self._title, name)
         usable = {name: tool for name, tool in tools.items() if _TOOL_NAME.fullmatch(name)}
+        if not self.known and len(usable) < len(tools):
+            odd = ", ".join(repr(name) for name in tools if name not in usable)
+            logger.warning("%s has tools that no model can call, since they are named %s.", self._title, odd)
         self.known = {name: replace(tool, toolset=self) for name, tool in usable.items()}
         return self.known
 
@@ -99,7 +99,10 @@ class McpTools(WrapperToolset[Any]):
         except ToolFailed:
             raise
         except ModelRetry as refused:
-            raise ToolFailed(refused.message) from refused
+            # The library would end the run after a few of these, although the model may do something else.
+            raise ToolFailed(
+                f"{self._title} refused the call: {self._with_said(refused.message.rstrip('.'))}"
+            ) from refused
         except Exception as error:
             raise ToolFailed(f"{self._title} did not answer: {self._why(error)}") from error
 
@@ -109,10 +112,13 @@ class McpTools(WrapperToolset[Any]):
 
     def _why(self, error: Exception) -> str:
         """What went wrong, and what the process said of it."""
-        what = (
-            f"it took longer than {self.server.start_seconds:g} s" if isinstance(error, TimeoutError) else _inner(error)
-        )
+        late = isinstance(error, TimeoutError)
+        return self._with_said(f"it took longer than {self.server.start_seconds:g} s" if late else _inner(error))
+
+    def _with_said(self, what: str) -> str:
         said = self._said()
+        if self.server.url is not None:
+            return f"{what}. It is asked at {self.server.url}; are the URL and what it demands in headers right?"
         return f"{what}. It wrote: {said}" if said else f"{what}."
 
     def _said(self) -> str:
