@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 from restante.bus.run import Run
 
-Ring = Callable[[], None]
+Ring = Callable[[], object]
 """Called outside the lock, from any thread. It hurries somebody, decides nothing, and never waits."""
 
 
