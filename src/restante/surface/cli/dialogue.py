@@ -5,14 +5,17 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from restante.errors import CODES, InvalidArguments, InvalidText, StoreUnavailable
+from restante.errors import CODES, InvalidArguments, InvalidText, NotFound, StoreUnavailable
 from restante.surface.cli.kept import state_folder
 from restante.surface.cli.places import CONFIG, ConfigOption, StoreOption, ready
 from restante.surface.cli.terminal import run_async
+
+if TYPE_CHECKING:
+    from restante.running.platform import Platform
 
 HISTORY_NAME = "said.history"
 
@@ -22,7 +25,7 @@ def chat(
     config: ConfigOption = CONFIG,
     store: StoreOption = None,
     *,
-    last: Annotated[bool, typer.Option("--last", "-l", help="Go on with the chat that was begun last.")] = False,
+    last: Annotated[bool, typer.Option("--last", "-l", help="Go on where you talked last.")] = False,
 ) -> None:
     """Talk with your agents. You can type while they work, and see what they write to one another.
 
@@ -44,7 +47,7 @@ async def _talk(config: Path, store: Path | None, which: str | None, *, last: bo
     agents, place = build_agents(team), ready(config, store)
     with _alone():
         async with open_platform(team, agents, place) as platform:
-            chat_id = (await platform.transcript()).chat_id if last else which
+            chat_id = await _last_chat(platform) if last else which
             if not _at_terminal():
                 from restante.surface.cli.dialogue_pipe import talk_by_lines  # noqa: PLC0415
 
@@ -53,6 +56,15 @@ async def _talk(config: Path, store: Path | None, which: str | None, *, last: bo
 
             await talk_on_terminal(platform, chat_id, state_folder(place) / HISTORY_NAME)
             return True
+
+
+async def _last_chat(platform: "Platform") -> str:
+    """The chat of a person in which something happened last. Raises `NotFound`."""
+    page = await platform.chats(limit=platform.config.limits.page_max)
+    found = next((each.chat.chat_id for each in page.chats if each.chat.purpose == "person"), None)
+    if found is None:
+        raise NotFound("There is no chat to go on with yet. `restante chat` begins one.")
+    return found
 
 
 def _at_terminal() -> bool:

@@ -13,7 +13,7 @@ from restante.bus.entry import JournalEntry
 from restante.bus.roster import roster_text
 from restante.errors import InvalidArguments, NotFound
 from restante.running.transcript import TurnRecord
-from restante.surface.cli.dialogue_talk import Dialogue
+from restante.surface.cli.dialogue_talk import Dialogue, short
 from restante.surface.cli.rounds import rounds_of, runs_in
 from restante.surface.cli.usage import used_by_each
 from restante.surface.visible import visible, visible_line
@@ -90,13 +90,12 @@ async def _agents(dialogue: Dialogue, _: str) -> None:
     chat_id = _chat_of(dialogue)
     roster = await dialogue.platform.roster(chat_id)
     dialogue.output.tell(Text(visible(roster_text(roster))))
-    dialogue.output.tell(
-        Text(
-            "They write to one another by these addresses: researcher#1 is one of them, researcher all of that name,"
-            f" everyone all that read. What you type goes to everyone, and {dialogue.agent} owes you the answer.",
-            "dim",
-        )
+    newest = visible_line(roster[-1].address)
+    how = (
+        f"They write to one another by address: {newest} is one of them, {newest.partition('#')[0]} all of that name,"
+        f" everyone all that read. What you type goes to everyone; {visible_line(dialogue.agent)} owes you the answer."
     )
+    dialogue.output.tell(Text(how, "dim"))
 
 
 async def _rounds(dialogue: Dialogue, address: str) -> None:
@@ -158,7 +157,7 @@ async def _switch(dialogue: Dialogue, which: str) -> None:
     chat_id = await _named(dialogue, which)
     if chat_id == dialogue.chat_id:
         raise InvalidArguments("That chat is in view.")
-    dialogue.output.tell(Text(f"To {chat_id}", "dim"))
+    dialogue.output.tell(Text(f"To {short(chat_id)}", "dim"))
     await dialogue.go_to(chat_id)
 
 
@@ -171,7 +170,7 @@ async def _list(dialogue: Dialogue) -> None:
         title = visible_line(each.chat.title or "", _TITLE_LIMIT)
         line = Text(f"{number:>2}  ", "bold").append(f"{title}{here}", "not bold")
         turns = f"{each.turns} turn{'' if each.turns == 1 else 's'}"
-        line.append(f"  {visible_line(each.chat.agent)}, {turns}{runs}, {each.chat.chat_id}", "not bold dim")
+        line.append(f"  {visible_line(each.chat.agent)}, {turns}{runs}, {short(each.chat.chat_id)}", "not bold dim")
         dialogue.output.tell(line)
     if not page.chats:
         dialogue.output.tell(Text("There is no chat yet: say something.", "dim"))
@@ -207,7 +206,7 @@ async def _search(dialogue: Dialogue, words: str) -> None:
     for hit in page.hits:
         number = dialogue.listed.index(hit.chat_id) + 1
         line = Text(f"{number:>2}  ", "bold").append(visible_line(hit.excerpt), "not bold")
-        dialogue.output.tell(line.append(f"  turn {hit.turn} of {hit.chat_id}", "not bold dim"))
+        dialogue.output.tell(line.append(f"  turn {hit.turn} of {short(hit.chat_id)}", "not bold dim"))
     end = "/switch NUMBER goes to that chat." if page.hits else f"You never said {visible_line(words)}."
     dialogue.output.tell(Text(end, "dim"))
 

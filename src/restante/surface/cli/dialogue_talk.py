@@ -25,6 +25,9 @@ WHOLE = ": /show {}"
 TITLE_LIMIT = 40
 """How much of the words that began a turn a notice shows, in characters."""
 
+SHORT_ID = 13
+"""How much of a chat's id is shown: `chat-` and eight digits."""
+
 logger = logging.getLogger(__name__)
 
 
@@ -119,15 +122,17 @@ class Dialogue:
     async def wait_for_end(self, turn_id: str) -> None:
         """Wait until a turn has ended and was shown."""
         while turn_id in self._turns:
-            await self._next_news()
+            self._news.clear()
+            await self._news.wait()
 
     async def stop_all(self) -> None:
         """Stop every turn, and wait until each has ended."""
         while self._turns:
+            self._news.clear()  # before anything is waited for, so that no end is missed
             for chat_id in self.working_chats:
                 # One that was taken but does not run yet is stopped as soon as something happens in it.
                 await self.platform.stop(chat_id)
-            await self._next_news()
+            await self._news.wait()
 
     async def follow_others(self) -> None:
         """Tell when turns end that were waiting in the store."""
@@ -199,10 +204,6 @@ class Dialogue:
     def _new_view(self) -> TurnView:
         return TurnView(self.output.show, WHOLE)
 
-    async def _next_news(self) -> None:
-        self._news.clear()
-        await self._news.wait()
-
 
 def _notice(chat_id: str, turn: TurnRecord) -> Text:
     """What is told of a turn that ended in a chat that is not in view."""
@@ -210,7 +211,12 @@ def _notice(chat_id: str, turn: TurnRecord) -> Text:
     left = sum(1 for _ in Leftovers(turn).undelivered())
     messages = f"{left} message{'s were' if left > 1 else ' was'} not delivered" if left else ""
     what = ", and ".join(part for part in (_HOW.get(turn.state, turn.state), messages) if part)
-    return Text(f"In {chat_id} ({began}) {what}. /switch {chat_id} shows it.", "yellow")
+    return Text(f"In {short(chat_id)} ({began}) {what}. /switch {short(chat_id)} shows it.", "yellow")
+
+
+def short(chat_id: str) -> str:
+    """As much of an id as tells the chats of one store apart."""
+    return chat_id[:SHORT_ID]
 
 
 _HOW = {

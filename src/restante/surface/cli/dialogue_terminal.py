@@ -14,7 +14,7 @@ from restante.running.platform import Platform
 from restante.running.tasks import owning_group
 from restante.surface.cli import dialogue_commands as commands
 from restante.surface.cli.dialogue_screen import Screen
-from restante.surface.cli.dialogue_talk import Dialogue, refusal
+from restante.surface.cli.dialogue_talk import Dialogue, refusal, short
 from restante.surface.visible import visible_line
 from restante.texts import check_text
 
@@ -132,7 +132,9 @@ class Terminal:
     async def _leave(self) -> None:
         working = self._dialogue.working_chats
         if working:
-            self.tell(Text(f"Still at work: {', '.join(working)}. Stopping; Ctrl-C leaves at once.", "yellow"))
+            self.tell(
+                Text(f"Still at work: {', '.join(map(short, working))}. Stopping; Ctrl-C leaves at once.", "yellow")
+            )
             await self._dialogue.stop_all()
         self._screen.close()
 
@@ -146,24 +148,29 @@ class Terminal:
                     await self._do(line)
                 except RestanteError as error:
                     self.tell(refusal(error))
-                    self._give_back(line)
 
     async def _do(self, line: str) -> None:
         asked = commands.find_command(line)
         if asked is None:
-            await self._dialogue.say(line)
-        elif asked.name in commands.LEAVING:
+            await self._say(line)
+            return
+        self.tell(Text("> ", "bold").append(visible_line(line), "not bold"))
+        if asked.name in commands.LEAVING:
             self.leave()
-        else:
-            if asked.name == "stop":
-                self._stopping = self._dialogue.works
-            await commands.run_command(self._dialogue, asked)
+            return
+        if asked.name == "stop":
+            self._stopping = self._dialogue.works
+        await commands.run_command(self._dialogue, asked)
         self.refresh()
 
-    def _give_back(self, line: str) -> None:
-        """What was not done is in the input again, with what was entered after it."""
-        self._screen.give_back("\n".join([line, *self._entered]))
-        self._entered.clear()
+    async def _say(self, words: str) -> None:
+        """Say it. Words that could not be stored are in the input again, with what was entered after them."""
+        try:
+            await self._dialogue.say(words)
+        except RestanteError:
+            self._screen.give_back("\n".join([words, *self._entered]))
+            self._entered.clear()
+            raise
 
 
 class _ShownLog(logging.Handler):

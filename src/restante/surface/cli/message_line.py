@@ -1,5 +1,6 @@
 """One message on the terminal: a line with sender, addresses, the beginning of its text, and its fate."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
@@ -14,6 +15,11 @@ TEXT_LIMIT = 80
 
 IN_PLACE = "Message (mid-turn)"
 """What a delivery begins with where it is shown at its place among the rounds of the run that read it."""
+
+_FATES_SHARE = 3
+"""On a narrow terminal fates in words take at most this part of the width."""
+_WORDS_LEAST = 12
+"""So much of the words is left room for beside the addresses, in cells."""
 
 Known = tuple[str, str | None]
 """A state, and the reason where it is undelivered."""
@@ -63,11 +69,21 @@ class MessageLine:
         line.append(": ", "not bold")
         words = Text(self._words(), "not bold")
         fates = Text("  ").append_text(Text("; ").join(self._known()))
+        if width is not None and fates.cell_len > width // _FATES_SHARE:
+            fates = Text("  ").append_text(Text(" ").join(self._signs()))
         if width is not None:
-            words.truncate(max(0, width - line.cell_len - fates.cell_len), overflow="ellipsis")
+            left = width - fates.cell_len
+            line.truncate(max(0, left - _WORDS_LEAST), overflow="ellipsis")
+            words.truncate(max(0, left - line.cell_len), overflow="ellipsis")
         line.append_text(words).append_text(fates)
         line.truncate(width or line.cell_len, overflow="ellipsis")
         return line
+
+    def _signs(self) -> Iterator[Text]:
+        """The fates where there is no room for words: each sign, and for how many addresses where they differ."""
+        counts = Counter(state for state, _ in self._fates.values())
+        for state, count in counts.items():
+            yield Text(f"{SIGNS[state]}{count if len(counts) > 1 else ''}", f"not bold {_STYLES[state]}")
 
     def _words(self) -> str:
         text = str(self._facts["text"])
