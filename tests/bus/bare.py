@@ -85,7 +85,14 @@ def drive(policy: BusPolicy) -> None:
     for operation in ("drain", "failed", "drain_last"):
         do(entry, operation)
     do(entry, "close", "wrap-up")
-    for operation, args in (("roster", ()), ("fates", ("m1",)), ("unread_person", ()), ("record", ())):
+    for operation, args in (
+        ("roster", ()),
+        ("fates", ("m1",)),
+        ("unread_person", ()),
+        ("person_words", ()),
+        ("now_s", ()),
+        ("record", ()),
+    ):
         do(bus, operation, *args)
     do(bus, "note", "round", "assistant", {"call": 0})
     do(bus, "close")

@@ -245,6 +245,15 @@ class MessageBus:
             waiting = self._ledger.waiting(self._directory.entry)
             return tuple(owed.message for owed in waiting if owed.message.origin == "person")
 
+    def person_words(self) -> tuple[Message, ...]:
+        """What the person has said on this bus, read or not, in order. Only who sent it decides; nothing changes."""
+        with self._lock:
+            return tuple(mail.message for mail in self._ledger.mails if mail.message.origin == "person")
+
+    def now_s(self) -> float:
+        """Seconds since the bus was made, as its journal and the deadlines of questions count."""
+        return self._notes.now_s()
+
     @property
     def sink_failure(self) -> Exception | None:
         """What the sink raised. From then on it is told nothing; the bus goes on."""
