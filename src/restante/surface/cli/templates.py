@@ -31,9 +31,11 @@ work. Answer from what they found, and say what is uncertain."""   # or: instruc
 model = "scripted:team.script.toml"         # a name in [models], "provider:model", or "scripted:FILE"
 delegates_to = ["researcher", "writer", "critic"]   # whom it may spawn
 rounds = 10                                 # its own number of model calls
+# folder = "work/assistant"                 # a folder of its own, for the toolset "files"
 
 [agents.assistant.tools]
-available = ["messaging"]                   # toolsets: messaging is send_message and list_agents
+# Toolsets: "messaging" to write to other agents, "time", "files" in its folder, "mcp:NAME" for a server below.
+available = ["messaging", "time"]
 
 [agents.assistant.capabilities]
 free_text_ask = true                        # false: no other agent or client may write to it on the platform
@@ -56,7 +58,13 @@ instructions = "Look for mistakes and gaps, and send what you find to whoever ca
 model = "scripted:team.script.toml"
 tools.available = ["messaging"]
 
-# An agent that exists in Python already, by its import path:
+# Tools of an MCP server, for every agent that names "mcp:docs" in tools.available. Here, too, no keys:
+# [mcp.docs]
+# command = "uvx"                             # a program that each run starts; or url = "https://..." instead
+# args = ["a-server-for-docs"]
+# env_from = ["DOCS_TOKEN"]                   # the environment variables that it gets
+
+# An agent that exists in Python already, by its import path; its module may lie beside this file:
 # [agents.billing]
 # agent = "shop.agents:billing"
 '''
