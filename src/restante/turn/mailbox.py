@@ -1,5 +1,6 @@
 """The mailbox of one run: it opens the reader, drains it between rounds, confirms what was read, and counts rounds."""
 
+import asyncio
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -89,6 +90,8 @@ class Mailbox(AbstractCapability[Any]):
         self._earlier: End[FinalResult[Any]] | None = None
         """The healthy answer of the last permitted call, while late mail gets its wrap-up."""
         self._output_tools: frozenset[str] = frozenset()
+        self._over = False
+        """The run has been cut off."""
 
     @property
     def reader(self) -> Reader:
@@ -132,11 +135,13 @@ class Mailbox(AbstractCapability[Any]):
         self.notes = Notes(self.bus, self._reader.address)
         self._observed = Observed(self.options.observer, self._reader.address)
         self.runs.opens(self._reader.address)
+        self.runs.joined(self._reader.address)
 
     def _opened(self) -> Reader:
         return self.bus.open_entry(self.label) if self.entry else self.bus.open(self.label)
 
     async def _ended_badly(self, ctx: RunContext[Any], error: BaseException) -> None:
+        self._over = True
         self.notes.not_executed(parts.CUT_OFF)
         if not isinstance(error, Exception):
             await self._close(ctx, "stopped" if self.runs.stopped else "cancelled")
@@ -153,11 +158,17 @@ class Mailbox(AbstractCapability[Any]):
         self.runs.ends(Ran(address=address, how=how, rounds=self._budget.calls, usage=copy(ctx.usage)))
         await self._give_up_claimed()
 
+    def _go_on(self) -> None:
+        """Raises where the library goes on with a run that has been cut off, which it does for some steps."""
+        if self._over or self.runs.ending:
+            raise asyncio.CancelledError
+
     # Rounds
 
     @override
     async def before_node_run(self, ctx: RunContext[Any], *, node: "AgentNode[Any]") -> "AgentNode[Any]":
         """When no call is left, what is asked for next is the wrap-up, also if it is a retry."""
+        self._go_on()
         if isinstance(node, ModelRequestNode) and self._budget.left <= 0:
             self._wrapping = True
         return node
@@ -186,6 +197,8 @@ class Mailbox(AbstractCapability[Any]):
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
         """The boundary before a call: drain, unless that was done after the last one, and count."""
+        self._go_on()
+        self.runs.joined(self._reader.address)
         if not self._drained and (self._budget.calls or self.bus.policy.drains_first):
             self._enqueue(ctx, await self._drain())
         self._drained = False
@@ -207,6 +220,8 @@ class Mailbox(AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
         """A complete call has delivered what its request really carried."""
+        if self._over:
+            raise asyncio.CancelledError
         if response.state == "complete":
             self._calling = False
             await self._confirm(request_context.messages)
@@ -220,6 +235,7 @@ class Mailbox(AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, node: "AgentNode[Any]", result: "NodeResult[Any]"
     ) -> "NodeResult[Any]":
         """The boundary after an answer: with mail the run goes on, without it the reader closes in the same step."""
+        self._go_on()
         if isinstance(result, ModelRequestNode):
             self.notes.results([result.request])
             if not self._wrapping:
@@ -313,6 +329,7 @@ class Mailbox(AbstractCapability[Any]):
         handler: WrapToolExecuteHandler,
     ) -> Any:
         """Note what a tool gave. Nothing waits before the tool's body, so that calls begin in their order."""
+        self._go_on()
         try:
             value = await handler(args)
         except Exception as error:

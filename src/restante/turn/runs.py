@@ -1,6 +1,7 @@
 """The runs of one turn: which are live, how many may be, and what each of them used."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +10,7 @@ from pydantic_ai.usage import RunUsage, UsageLimits
 
 from restante.bus.run import How
 from restante.turn.streaming import Streaming
+from restante.turn.tasks import Tasks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +37,10 @@ class Runs:
     """The addresses of the runs that have opened and not ended."""
     stopped: bool = False
     """The person has stopped the turn: a run that is cancelled from here on was stopped."""
-
+    ending: bool = False
+    """The turn has been cut off: no run of it takes another step."""
+    tasks: dict[str, Tasks] = field(default_factory=dict[str, Tasks])
+    """The tasks of each run that goes on."""
     streaming: Streaming | None = None
     """Who listens to their texts, if anybody does."""
 
@@ -55,6 +60,20 @@ class Runs:
         """A run has ended, which makes room for another."""
         self.live.discard(ran.address)
         self.ended.append(ran)
+
+    @asynccontextmanager
+    async def whole(self, address: str) -> AsyncGenerator[None]:
+        """Around the library's run with this address: when the block is left, no task of it goes on."""
+        self.tasks[address] = Tasks()
+        try:
+            yield
+        finally:
+            await self.tasks.pop(address).end()
+
+    def joined(self, address: str) -> None:
+        """The task that calls is one of the run with this address."""
+        if address in self.tasks:
+            self.tasks[address].joined_by_this()
 
     def how(self, address: str) -> How | None:
         """How the run with this address ended last, or None while it has not."""

@@ -45,12 +45,13 @@ class _Spawner:
         options = MailboxOptions(reader=reader, runs=caller.runs, observer=caller.options.observer)
         mailbox = Mailbox(caller.bus, agent, options=options)
         with caller.reader.waiting_for(reader.address), _ended(caller, reader):
-            result = await self._agents[agent].run(
-                [parts.task(task, caller.reader.address)],
-                capabilities=[mailbox, *caller.runs.listened(reader.address)],
-                deps=ctx.deps,
-                usage_limits=caller.runs.limits_of(agent),
-            )
+            async with caller.runs.whole(reader.address):
+                result = await self._agents[agent].run(
+                    [parts.task(task, caller.reader.address)],
+                    capabilities=[mailbox, *caller.runs.listened(reader.address)],
+                    deps=ctx.deps,
+                    usage_limits=caller.runs.limits_of(agent),
+                )
         return _answer(caller, reader.address, result.output)
 
 

@@ -173,6 +173,7 @@ class Turn:
         self._task.add_done_callback(self._end)
 
     def _cancel(self) -> None:
+        self._runs.ending = True
         if self._task is not None:
             self._task.cancel()
 
@@ -196,14 +197,19 @@ class Turn:
         first, *others = self._prompt
         mailbox = MailboxOptions(reader=self._reader, runs=self._runs, observer=options.observer)
         listened = self._runs.listened(self._reader.address)
-        result = await self._agent.run(
-            [first],
-            message_history=options.history,
-            deps=options.deps,
-            usage_limits=self._runs.limits_of(options.label),
-            capabilities=[Mailbox(self.bus, options.label, entry=True, options=mailbox), _Opening(others), *listened],
-            toolsets=[*([spawn_tools(options.agents)] if options.agents else []), *options.toolsets],
-        )
+        async with self._runs.whole(self._reader.address):
+            result = await self._agent.run(
+                [first],
+                message_history=options.history,
+                deps=options.deps,
+                usage_limits=self._runs.limits_of(options.label),
+                capabilities=[
+                    Mailbox(self.bus, options.label, entry=True, options=mailbox),
+                    _Opening(others),
+                    *listened,
+                ],
+                toolsets=[*([spawn_tools(options.agents)] if options.agents else []), *options.toolsets],
+            )
         self._output = result.output
         self._messages = tuple(result.all_messages())
         self._outcome = "answered"
@@ -237,7 +243,8 @@ async def open_turn(
             yield turn
             await turn.result()
         except asyncio.CancelledError:
-            raise  # which cancels every run
+            turn._cancel()
+            raise
         except BaseException as error:  # noqa: BLE001 - a group would wrap it
             left_by = error
             turn._cancel()

@@ -1,0 +1,202 @@
+"""A turn is cancelled, or stopped, at each place where any of its tasks waits. Whatever the place, nothing is lost."""
+
+import asyncio
+import os
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from pydantic_ai import Agent
+
+from restante.bus import BusPolicy, Delivery, MessageBus
+from restante.errors import TurnStopped
+from restante.testing import Call, ScriptedModel, call, calls, says, step_by_step
+from restante.turn import Journal, Turn, TurnOptions, TurnResult, messaging_tools, open_turn, spawn_tools
+from tests.turn.playing import BOTH, Entries
+
+PLACES = int(os.environ.get("RESTANTE_PLACES", "25"))
+"""At how many places of each turn, evenly spread. The whole: as many as there are."""
+
+
+async def a_while(_: float) -> None:
+    """To be a model's `sleep`: it waits three times."""
+    for _turn in range(3):
+        await asyncio.sleep(0)
+
+
+def tells(to: str) -> Call:
+    return call("send_message", to=to, text=f"hello, {to}")
+
+
+def spawns(agent: str) -> Call:
+    return call("spawn", agent=agent, task="do it")
+
+
+class Told:
+    """An observer that takes its time."""
+
+    def __init__(self) -> None:
+        self.moments: dict[str, list[str]] = {}
+
+    async def claimed(self, address: str, deliveries: tuple[Delivery, ...]) -> None:
+        await self._keep("claimed", address, deliveries)
+
+    async def returned(self, address: str, deliveries: tuple[Delivery, ...]) -> None:
+        await self._keep("returned", address, deliveries)
+
+    async def failed(self, address: str, deliveries: tuple[Delivery, ...]) -> None:
+        await self._keep("failed", address, deliveries)
+
+    async def _keep(self, moment: str, address: str, deliveries: tuple[Delivery, ...]) -> None:
+        for one in deliveries:
+            self.moments.setdefault(f"{one.message.message_id} for {address}", []).append(moment)
+        await asyncio.sleep(0)
+
+
+class Scene:
+    """A turn with two workers below one another and one beside them, tools that wait, and mail between all of them."""
+
+    def __init__(self, policy: BusPolicy, *, streamed: bool) -> None:
+        self.entries = Entries()
+        self.told = Told()
+        self.turn: Turn | None = None
+        self.answer: object = None
+        self.result: TurnResult | None = None
+        self._policy = policy
+        self._streamed = streamed
+
+    async def play(self) -> None:
+        """The whole turn."""
+        journal = Journal(self.entries.append)
+        bus = MessageBus(self._policy, sink=journal)
+        options = TurnOptions(
+            bus=bus,
+            journal=journal,
+            agents={"lead": self._lead(), "scout": self._agent([tells("everyone")], [call("work", times=2)])},
+            rounds={"scout": 2},
+            observer=self.told,
+            on_text=(lambda _, __: None) if self._streamed else None,
+        )
+        entry = self._agent(
+            [tells("everyone"), call("work", times=1)],
+            [
+                call("spawn", agent="lead", task="lead"),
+                call("spawn", agent="scout", task="look"),
+                call("work", times=4),
+            ],
+        )
+        async with open_turn(entry, "go", options) as self.turn:
+            try:
+                self.answer = await self.turn.answer()
+            except TurnStopped as stopped:
+                self.answer = stopped
+            self.result = await self.turn.result()
+
+    def _lead(self) -> Agent[Any, Any]:
+        coder = self._agent([tells("lead#1"), tells("assistant")], [call("work", times=1)])
+        return self._agent([spawns("coder"), tells("scout")], below={"coder": coder})
+
+    def _agent(self, *rounds: list[Call], below: dict[str, Agent[Any, Any]] | None = None) -> Agent[Any, Any]:
+        steps = [*(calls(*one, seconds=1) for one in rounds), *[says("all is done", seconds=1)] * 9]
+        toolsets = [messaging_tools(), *([spawn_tools(below)] if below else [])]
+        made: Agent[Any, Any] = Agent(ScriptedModel(*steps, sleep=a_while), toolsets=toolsets)
+
+        @made.tool_plain
+        async def work(times: int) -> str:
+            for time in range(times):
+                await asyncio.sleep(0)
+                if time == 1 and self.turn is not None:
+                    self.turn.say("go on")
+                    self.turn.bus.send_external("shop", "an offer", message_id=f"x{len(self.entries)}")
+            return "worked"
+
+        return made
+
+    # What holds however it ended
+
+    def assert_whole(self) -> None:
+        """Every message has its fate, the journal is whole, and everything that was opened is closed."""
+        if self.turn is None:
+            return
+        entries = self.entries
+        assert [entry.number for entry in entries] == list(range(1, len(entries) + 1))
+        assert [entry.kind for entry in entries].count("bus_closed") == 1
+        assert Counter(entry.address for entry in entries if entry.kind == "run_opened") == Counter(
+            entry.address for entry in entries if entry.kind == "run_closed"
+        )
+        assert self._ids("tool_call") == self._ids("tool_result")
+        record = self.turn.bus.record()
+        states = {fate["state"] for message in record["messages"] for fate in message["fates"]}
+        assert states <= {"delivered", "undelivered", "carried"}
+        assert self.turn.say("hello?").code == "turn_closed"
+        for moments in self.told.moments.values():
+            assert Counter(moments)["claimed"] == Counter(moments)["returned"] + Counter(moments)["failed"]
+
+    def _ids(self, kind: str) -> Counter[tuple[str | None, object]]:
+        return Counter((entry.address, entry.facts["tool_call_id"]) for entry in self.entries if entry.kind == kind)
+
+    def assert_stopped(self) -> None:
+        """It was stopped, and says so."""
+        assert self.result is not None
+        assert self.result.outcome == "stopped"
+        assert isinstance(self.answer, TurnStopped)
+        assert {ran.how for ran in self.result.runs} <= {"stopped", "answered", "wrap-up"}
+        assert {fate[3] for fate in self.entries.fates() if fate[2] == "undelivered"} <= {"stopped", "run_ended_first"}
+
+
+both = pytest.mark.parametrize("policy", BOTH, ids=lambda policy: policy.name)
+ways = pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+
+
+def places(scene: Callable[[], Scene]) -> range:
+    """Places evenly spread over all steps of an undisturbed turn, the first and the last among them."""
+    played = scene()
+    whole = step_by_step(played.play, at=0)
+    assert whole.error is None
+    played.assert_whole()
+    assert played.result is not None
+    assert played.result.output == "all is done"
+    return range(1, whole.steps + 1, max(1, whole.steps // PLACES))
+
+
+@both
+@ways
+@pytest.mark.timeout(0)
+@pytest.mark.rows("T357")
+def test_cancelled_anywhere_a_turn_leaves_nothing_open_and_nothing_unsaid(policy: BusPolicy, *, streamed: bool) -> None:
+    make = partial(Scene, policy, streamed=streamed)
+    for place in places(make):
+        scene = make()
+        seen = step_by_step(scene.play, at=place)
+
+        assert seen.acted, place
+        assert isinstance(seen.error, asyncio.CancelledError), place
+        assert (seen.outlived, seen.unhandled) == ([], []), place
+        scene.assert_whole()
+
+
+@both
+@ways
+@pytest.mark.timeout(0)
+@pytest.mark.rows("T356")
+def test_stopped_anywhere_a_turn_leaves_nothing_open_and_nothing_unsaid(policy: BusPolicy, *, streamed: bool) -> None:
+    make = partial(Scene, policy, streamed=streamed)
+    for place in places(make):
+        scene = make()
+        before = len(scene.entries)
+
+        def stop(_: object, scene: Scene = scene) -> None:
+            nonlocal before
+            if scene.turn is not None:
+                before = len(scene.entries)
+                scene.turn.stop()
+
+        seen = step_by_step(scene.play, at=place, act=stop)
+
+        assert seen.error is None, place
+        assert (seen.outlived, seen.unhandled) == ([], []), place
+        scene.assert_whole()
+        if before and scene.entries[before - 1].kind != "bus_closed":
+            scene.assert_stopped()
