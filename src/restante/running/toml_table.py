@@ -114,7 +114,8 @@ class Table:
 
     def _wrong(self, key: str, wanted: str, value: object) -> NoReturn:
         # Somebody may have put a secret where the name of its variable belongs, so it is not repeated.
-        shown = "what stands there" if key.endswith("_env") or key == "env_from" else _shown(value)
+        secret = any(name.endswith("_env") or name == "env_from" for name in (*self._path, key))
+        shown = "what stands there" if secret else _shown(value)
         self.refuse(key, f"{key!r} in {self.title} must be {wanted}, and not {shown}.")
 
 
