@@ -1,6 +1,8 @@
 """Runs of the entry agent that follow each other in one turn: one address, and nothing read twice or never shown."""
 
-from restante import BusPolicy, Fate, MessageBus
+import pytest
+
+from restante import BusPolicy, Fate, JournalEntry, MessageBus
 from tests.bus.policies import both
 from tests.bus.seen import replayed, texts
 
@@ -75,3 +77,95 @@ def test_a_backlog_that_the_first_entry_run_never_drained_waits_for_the_second(p
     second = bus.open_entry("assistant")
 
     assert texts(second.drain()) == ["before both", "between"]
+
+
+@both
+def test_what_is_sent_during_the_wrap_up_of_an_entry_run_is_read_once_by_the_next(policy: BusPolicy) -> None:
+    bus = MessageBus(policy)
+    first, worker = bus.open_entry("assistant"), bus.open("coder")
+    worker.send("everyone", "in time")
+    assert texts(first.drain_last()) == ["in time"]
+    first.returned()
+    worker.send("everyone", "in the wrap-up")
+    first.close("wrap-up")
+    worker.send("everyone", "between")
+
+    second = bus.open_entry("assistant")
+
+    assert texts(second.drain()) == ["in the wrap-up", "between"]
+    assert second.drain() == ()
+
+
+def test_by_default_what_an_entry_run_sends_in_its_wrap_up_does_not_come_back_to_the_next() -> None:
+    bus = MessageBus()
+    first, _ = bus.open_entry("assistant"), bus.open("coder")
+    first.drain_last()
+    assert first.send("everyone", "the last words").accepted
+    first.close("wrap-up")
+
+    assert bus.open_entry("assistant").drain() == ()
+
+
+@both
+def test_a_broadcast_older_than_the_first_entry_run_is_not_shown_to_the_second_again(policy: BusPolicy) -> None:
+    bus = MessageBus(policy)
+    worker = bus.open("coder")
+    worker.send("everyone", "before both")
+    first = bus.open_entry("assistant")
+    assert replayed(first.drain()) == {"before both": True}
+    first.returned()
+    first.close("answered")
+    worker.send("everyone", "between")
+
+    assert texts(bus.open_entry("assistant").drain()) == ["between"]
+
+
+@both
+def test_words_said_before_the_entry_agent_opens_are_older_than_it(policy: BusPolicy) -> None:
+    bus = MessageBus(policy)
+    bus.send_person("before")
+    assistant = bus.open_entry("assistant")
+    bus.send_person("after")
+
+    assert replayed(assistant.drain()) == {"before": True, "after": False}
+
+
+@both
+@pytest.mark.rows("T135")
+@pytest.mark.parametrize("more", [True, False])
+def test_words_that_a_cancelled_entry_run_had_claimed_come_again(policy: BusPolicy, more: bool) -> None:
+    bus = MessageBus(policy)
+    first = bus.open_entry("assistant")
+    bus.send_person("hello")
+    first.drain()
+    first.close("cancelled", more=more)
+    assert bus.fates("m1")[0].state == "accepted"
+
+    (delivery,) = bus.open_entry("assistant").drain()
+
+    assert (delivery.message.text, delivery.redelivered) == ("hello", True)
+
+
+def test_under_classic_mail_whose_call_failed_comes_again_though_no_further_entry_run_was_announced() -> None:
+    bus = MessageBus(BusPolicy.classic())
+    first, worker = bus.open_entry("assistant"), bus.open("coder")
+    worker.send("assistant", "hello")
+    first.drain()
+    first.failed()
+    first.close("error")
+
+    (delivery,) = bus.open_entry("assistant").drain()
+
+    assert (delivery.message.text, delivery.redelivered) == ("hello", True)
+
+
+def test_a_sink_hears_of_no_fate_of_what_an_entry_run_was_not_obliged_to_read() -> None:
+    told: list[JournalEntry] = []
+    bus = MessageBus(sink=told.append)
+    bus.open("coder").send("everyone", "before the entry agent opens")
+    first = bus.open_entry("assistant")
+    assert len(first.drain()) == 1
+    first.failed()
+    first.close("error")
+
+    assert [entry.facts for entry in told if entry.kind == "fate"] == []

@@ -53,6 +53,50 @@ def test_a_message_whose_call_failed_for_good_is_reported_with_that_reason(polic
 
 
 @both
+@pytest.mark.rows("T110")
+def test_a_call_delivers_what_several_drains_took_for_it(policy: BusPolicy) -> None:
+    bus = MessageBus(policy)
+    worker, writer = bus.open("coder"), bus.open("researcher")
+    for text in ("one", "two"):
+        writer.send("coder", text)
+        worker.drain()
+
+    worker.returned(call=0)
+
+    assert [obligation(bus, message_id).state for message_id in ("m1", "m2")] == ["delivered"] * 2
+    assert bus.record()["runs"][0]["read"] == 2
+
+
+@pytest.mark.rows("T111")
+def test_by_default_a_call_that_failed_is_named_with_its_number_for_each_message_that_it_carried() -> None:
+    bus = MessageBus()
+    worker, writer = bus.open("coder"), bus.open("researcher")
+    for text in ("one", "two"):
+        writer.send("coder", text)
+    worker.drain()
+
+    worker.failed(call=3)
+
+    failed = Fate("coder#1", "undelivered", "model_call_failed", call=3, obliged=True)
+    assert [obligation(bus, message_id) for message_id in ("m1", "m2")] == [failed] * 2
+
+
+@both
+@pytest.mark.rows("T012")
+@pytest.mark.parametrize("late", [True, False])
+def test_a_worker_whose_call_failed_gets_nothing_of_it_again(policy: BusPolicy, late: bool) -> None:
+    bus = MessageBus(policy)
+    worker = None if late else bus.open("coder")
+    bus.open("researcher").send("everyone", "hello")
+    worker = worker or bus.open("coder")
+    assert len(worker.drain()) == 1
+
+    worker.failed()
+
+    assert (worker.has_mail(), worker.drain()) == (False, ())
+
+
+@both
 @pytest.mark.rows("T371")
 def test_a_message_that_was_in_no_request_is_not_delivered(policy: BusPolicy) -> None:
     bus = MessageBus(policy)

@@ -44,6 +44,20 @@ def test_a_worker_that_opens_after_everybody_has_ended_still_gets_the_broadcasts
 
 
 @both
+@pytest.mark.rows("T004")
+def test_what_a_late_reader_gets_stands_in_the_order_of_sending_whatever_it_was_sent_to(policy: BusPolicy) -> None:
+    bus = MessageBus(policy)
+    assistant, early = bus.open_entry("assistant"), bus.open("researcher")
+    for number, to in enumerate(["researcher", "everyone", "researcher", "everyone"]):
+        assistant.send(to, f"{number}")
+
+    late = bus.open("researcher")
+    assistant.send("researcher", "4")
+
+    assert texts(late.drain()) == texts(early.drain()) == ["0", "1", "2", "3", "4"]
+
+
+@both
 @pytest.mark.rows("T020")
 def test_what_is_older_than_the_reader_is_marked_and_nothing_else(policy: BusPolicy) -> None:
     bus = MessageBus(policy)

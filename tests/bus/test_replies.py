@@ -40,7 +40,7 @@ def test_a_run_answers_only_what_came_to_it(policy: BusPolicy) -> None:
 
 
 @both
-@pytest.mark.parametrize("message_id", ["m99", "m0", "m-1", "nonsense", "m" + "9" * 5_000, ""])
+@pytest.mark.parametrize("message_id", ["m99", "m0", "m-1", "m\u00b2", "nonsense", "m" + "9" * 5_000, ""])
 def test_an_answer_to_a_message_that_nobody_sent_is_refused(policy: BusPolicy, message_id: str) -> None:
     _, _, coder, _ = asked(policy)
 
@@ -57,6 +57,25 @@ def test_a_broadcast_may_be_answered_by_a_run_that_has_not_drained_it_yet(policy
     late = bus.open("coder")
 
     assert late.send("scout", "main", in_reply_to=question).accepted
+
+
+@both
+def test_a_run_answers_its_own_broadcast_only_where_that_came_back_to_it(policy: BusPolicy) -> None:
+    bus = MessageBus(policy)
+    scout, _ = bus.open("scout"), bus.open("coder")
+    question = scout.send("everyone", "which branch?").message_id
+    scout.drain()
+
+    receipt = scout.send("coder", "main", in_reply_to=question)
+
+    assert receipt.code == (None if policy.own_sends_come_back else "invalid_reference")
+
+
+@both
+@pytest.mark.parametrize("message_id", ["m1", "m0", "m"])
+def test_on_an_empty_list_every_id_is_unknown(policy: BusPolicy, message_id: str) -> None:
+    with pytest.raises(UnknownMessage):
+        MessageBus(policy).fates(message_id)
 
 
 @both
