@@ -1,8 +1,10 @@
 """What a sink is told, and what becomes of one that misbehaves."""
 
+from collections.abc import Callable
+
 import pytest
 
-from restante import BusPolicy, JournalEntry, MessageBus
+from restante import BusPolicy, JournalEntry, MessageBus, Reader
 from tests.bus.policies import both
 
 
@@ -60,3 +62,103 @@ def test_what_the_turn_notes_shares_the_numbers_of_the_bus(kind: str) -> None:
 
     assert [(entry.number, entry.kind, entry.address) for entry in told[1:]] == [(2, kind, "coder#1"), (3, kind, None)]
     assert bus.record()["runs"][0][f"{kind}s"] == 1
+
+
+Act = Callable[[MessageBus, Reader], object]
+ACTS: list[tuple[str, str | None, Act]] = [
+    ("run_opened", "coder#2", lambda bus, _: bus.open("coder")),
+    ("run_opened", "assistant", lambda bus, _: bus.open_entry("assistant")),
+    ("message", None, lambda bus, _: bus.send_person("hello")),
+    ("message", None, lambda bus, _: bus.send_external("desk", "hello", message_id="x-1")),
+    ("message", "coder#1", lambda _, coder: coder.send("scout", "hello")),
+    ("message", "coder#1", lambda _, coder: coder.question("scout", "which?")),
+    ("delivery", "coder#1", lambda _, coder: coder.drain()),
+    ("delivery", "coder#1", lambda _, coder: coder.drain_or_close()),
+    ("delivery", "coder#1", lambda _, coder: coder.drain_last()),
+    ("run_closed", "coder#1", lambda _, coder: coder.close("error")),
+    ("bus_closed", None, lambda bus, _: bus.close()),
+    ("round", "coder#1", lambda bus, _: bus.note("round", "coder#1", {"call": 0})),
+]
+
+
+@both
+@pytest.mark.parametrize(("kind", "address", "act"), ACTS)
+def test_a_sink_has_heard_of_an_act_when_the_act_is_answered(
+    policy: BusPolicy, kind: str, address: str | None, act: Act
+) -> None:
+    told: list[JournalEntry] = []
+    bus = MessageBus(policy, sink=told.append)
+    coder, scout = bus.open("coder"), bus.open("scout")
+    scout.send("coder", "hello")
+    told.clear()
+
+    act(bus, coder)
+
+    assert (told[-1].kind, told[-1].address) == (kind, address)
+
+
+@both
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_sink_has_heard_of_a_fate_when_the_call_is_noted(policy: BusPolicy, fails: bool) -> None:
+    told: list[JournalEntry] = []
+    bus = MessageBus(policy, sink=told.append)
+    coder, scout = bus.open("coder"), bus.open("scout")
+    scout.send("coder", "hello")
+    coder.drain()
+    told.clear()
+
+    act = coder.failed if fails else coder.returned
+    act(call=2)
+
+    states = {True: ["undelivered"] if policy.liveness else [], False: ["delivered"]}[fails]
+    assert [(entry.kind, entry.facts["state"]) for entry in told][-1:] == [("fate", state) for state in states]
+
+
+@both
+def test_a_sink_is_told_of_the_end_of_an_empty_drain(policy: BusPolicy) -> None:
+    told: list[JournalEntry] = []
+    bus = MessageBus(policy, sink=told.append)
+    bus.open("coder").drain_or_close()
+    assert (told[-1].kind, told[-1].facts) == ("run_closed", {"how": "answered", "error": None})
+
+
+@both
+def test_a_sink_is_told_of_each_run_its_label_and_whether_it_is_the_entry_agents(policy: BusPolicy) -> None:
+    told: list[JournalEntry] = []
+    bus = MessageBus(policy, sink=told.append)
+
+    bus.open("coder")
+    bus.open_entry("assistant")
+
+    assert [entry.facts for entry in told if entry.kind == "run_opened"] == [
+        {"label": "coder", "entry": False},
+        {"label": "assistant", "entry": True},
+    ]
+
+
+def test_a_sink_is_told_whom_a_message_matched_and_whom_it_did_not_reach() -> None:
+    told: list[JournalEntry] = []
+    bus = MessageBus(sink=told.append)
+    scout, *coders = (bus.open(label) for label in ("scout", "coder", "coder"))
+    coders[1].close("answered")
+
+    scout.send("coder", "hello")
+
+    assert told[-1].facts["matched"] == [["coder#1", "running"]]
+    assert told[-1].facts["not_reached"] == [["coder#2", "finished"]]
+
+
+def test_a_sink_is_told_which_runs_a_stop_has_ended_and_of_the_rest_nothing_new() -> None:
+    told: list[JournalEntry] = []
+    bus = MessageBus(sink=told.append)
+    bus.open("coder")
+    bus.open("scout").close("error", error="boom")
+    told.clear()
+
+    bus.close(stopped=True)
+
+    assert [(entry.kind, entry.address, entry.facts) for entry in told[:-1]] == [
+        ("run_closed", "coder#1", {"how": "stopped", "error": None})
+    ]
+    assert told[-1].facts == {"stopped": True, "unmet": [], "next_turn": []}
+    assert [(run["how"], run["error"]) for run in bus.record()["runs"]] == [("stopped", None), ("error", "boom")]

@@ -1,8 +1,11 @@
 """Many threads on one bus: one list, one fate each, and no run that ends with mail it could read."""
 
+import inspect
 import os
 import random
+from collections.abc import Callable
 from functools import partial
+from threading import Lock
 
 import pytest
 
@@ -106,3 +109,86 @@ def play(policy: BusPolicy, seed: int) -> tuple[str, str]:
         live(bus, chance, [])
     bus.close(stopped=chance.random() < 0.3)
     return repr(bus.record()), repr(told)
+
+
+class CountedLock:
+    """A lock that counts how often it was taken."""
+
+    def __init__(self) -> None:
+        self.taken = 0
+        self._lock = Lock()
+        self.release, self.locked = self._lock.release, self._lock.locked
+
+    def acquire(self) -> bool:
+        self.taken += 1
+        return self._lock.acquire()
+
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+def wait_for(reader: Reader) -> None:
+    with reader.waiting_for("scout#1"):
+        pass
+
+
+Act = Callable[[MessageBus, Reader], object]
+WITHOUT = {"MessageBus.now_s"}
+LOCKS: dict[str, tuple[int, Act]] = {
+    "MessageBus.open": (1, lambda bus, _: bus.open("coder")),
+    "MessageBus.open_entry": (1, lambda bus, _: bus.open_entry("assistant")),
+    "MessageBus.send_person": (1, lambda bus, _: bus.send_person("hello")),
+    "MessageBus.send_external": (1, lambda bus, _: bus.send_external("desk", "hello", message_id="x-1")),
+    "MessageBus.roster": (1, lambda bus, _: bus.roster()),
+    "MessageBus.fates": (1, lambda bus, _: bus.fates("m1")),
+    "MessageBus.unread_person": (1, lambda bus, _: bus.unread_person()),
+    "MessageBus.person_words": (1, lambda bus, _: bus.person_words()),
+    "MessageBus.record": (1, lambda bus, _: bus.record()),
+    "MessageBus.close": (1, lambda bus, _: bus.close()),
+    "MessageBus.note": (1, lambda bus, _: bus.note("round", "coder#1", {})),
+    "Reader.send": (1, lambda _, reader: reader.send("scout", "hello")),
+    "Reader.drain": (1, lambda _, reader: reader.drain()),
+    "Reader.drain_or_close": (1, lambda _, reader: reader.drain_or_close()),
+    "Reader.drain_last": (1, lambda _, reader: reader.drain_last()),
+    "Reader.returned": (1, lambda _, reader: reader.returned()),
+    "Reader.failed": (1, lambda _, reader: reader.failed()),
+    "Reader.close": (1, lambda _, reader: reader.close("answered")),
+    "Reader.sends": (1, lambda _, reader: reader.sends()),
+    "Reader.has_mail": (1, lambda _, reader: reader.has_mail()),
+    "Reader.waiting_for": (2, lambda _, reader: wait_for(reader)),
+    "Reader.question": (1, lambda _, reader: reader.question("scout", "and which?")),
+    "Reader.wait_again": (1, lambda _, reader: reader.wait_again("m2")),
+    "Reader.wait_no_more": (1, lambda _, reader: reader.wait_no_more("m2")),
+    "Reader.asked": (1, lambda _, reader: reader.asked("m2")),
+    "Reader.subscribe": (2, lambda _, reader: reader.subscribe(list)()),
+}
+
+
+@pytest.mark.parametrize("operation", LOCKS)
+def test_every_operation_is_one_step_under_the_one_lock(monkeypatch: pytest.MonkeyPatch, operation: str) -> None:
+    lock = CountedLock()
+    monkeypatch.setattr("restante.bus.bus.Lock", lambda: lock)
+    bus = MessageBus()
+    reader, scout = bus.open("coder"), bus.open("scout")
+    scout.send("coder", "hello")
+    reader.question("scout", "which?")
+    times, act = LOCKS[operation]
+    before = lock.taken
+
+    act(bus, reader)
+
+    assert lock.taken - before == times
+    assert not lock.locked()
+
+
+def test_every_operation_of_the_bus_is_known_to_take_the_lock_or_not_to() -> None:
+    operations = {
+        f"{owner.__name__}.{name}"
+        for owner in (MessageBus, Reader)
+        for name, _ in inspect.getmembers(owner, inspect.isfunction)
+        if not name.startswith("_")
+    }
+    assert operations == LOCKS.keys() | WITHOUT
