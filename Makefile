@@ -20,13 +20,15 @@ run: install
 test: install
 	$(RUN)/pytest
 
-# The same tests, for as long as it takes: 100,000 steps and more of every schedule, a million bodies, 200 kills.
+# The same tests, for as long as it takes: 100,000 steps and more of every schedule, a million bodies, 200 kills,
+# a turn cut off at each of its steps.
 torture: export RESTANTE_SCHEDULES = 3500
 torture: export RESTANTE_STORMS = 400
 torture: export RESTANTE_BODIES = 1000000
 torture: export RESTANTE_KILLS = 200
+torture: export RESTANTE_PLACES = 100000
 torture: install
-	$(RUN)/pytest --timeout 7200 tests/bus tests/kills
+	$(RUN)/pytest --timeout 7200 tests/bus tests/kills tests/turn/test_injected_cancellation.py
 
 check: install docs
 	$(RUN)/ruff check .

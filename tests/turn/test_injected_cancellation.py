@@ -12,12 +12,12 @@ from pydantic_ai import Agent
 
 from restante.bus import BusPolicy, Delivery, MessageBus
 from restante.errors import TurnStopped
-from restante.testing import Call, ScriptedModel, call, calls, says, step_by_step
+from restante.testing import Call, ScriptedModel, call, calls, cancels, says, step_by_step
 from restante.turn import Journal, Turn, TurnOptions, TurnResult, messaging_tools, open_turn, spawn_tools
 from tests.turn.playing import BOTH, Entries
 
-PLACES = int(os.environ.get("RESTANTE_PLACES", "25"))
-"""At how many places of each turn, evenly spread. The whole: as many as there are."""
+PLACES = int(os.environ.get("RESTANTE_PLACES", "3"))
+"""At how many places of each turn, evenly spread; the most there can be is as many as it has steps."""
 
 
 async def a_while(_: float) -> None:
@@ -151,25 +151,35 @@ ways = pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streame
 
 
 def places(scene: Callable[[], Scene]) -> range:
-    """Places evenly spread over all steps of an undisturbed turn, the first and the last among them."""
+    """Places evenly spread over all steps of an undisturbed turn."""
     played = scene()
     whole = step_by_step(played.play, at=0)
     assert whole.error is None
     played.assert_whole()
     assert played.result is not None
     assert played.result.output == "all is done"
-    return range(1, whole.steps + 1, max(1, whole.steps // PLACES))
+    apart = max(1, whole.steps // PLACES)
+    return range(max(1, apart // 2), whole.steps + 1, apart)
+
+
+def cancels_twice(main: asyncio.Task[object]) -> None:
+    """Cancel it, and once more while it is at that."""
+    main.cancel()
+    asyncio.get_running_loop().call_soon(main.cancel)
 
 
 @both
 @ways
 @pytest.mark.timeout(0)
 @pytest.mark.rows("T357")
-def test_cancelled_anywhere_a_turn_leaves_nothing_open_and_nothing_unsaid(policy: BusPolicy, *, streamed: bool) -> None:
+@pytest.mark.parametrize("act", [cancels, cancels_twice])
+def test_cancelled_anywhere_a_turn_leaves_nothing_open_and_nothing_unsaid(
+    policy: BusPolicy, act: Callable[[asyncio.Task[object]], None], *, streamed: bool
+) -> None:
     make = partial(Scene, policy, streamed=streamed)
     for place in places(make):
         scene = make()
-        seen = step_by_step(scene.play, at=place)
+        seen = step_by_step(scene.play, at=place, act=act)
 
         assert seen.acted, place
         assert isinstance(seen.error, asyncio.CancelledError), place

@@ -243,8 +243,8 @@ async def open_turn(
             yield turn
             await turn.result()
         except asyncio.CancelledError:
-            turn._cancel()
-            raise
+            turn._runs.ending = True
+            raise  # which cancels every run
         except BaseException as error:  # noqa: BLE001 - a group would wrap it
             left_by = error
             turn._cancel()
