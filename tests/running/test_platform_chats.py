@@ -3,14 +3,17 @@
 import sqlite3
 from asyncio import TaskGroup
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic_ai import Agent, ToolOutput
 
 from restante.bus import BusPolicy
 from restante.errors import InvalidArguments, NotFound, TurnRunning
+from restante.running.feed import Watch
 from restante.running.platform import Platform, SendRequest
 from restante.running.transcript import TurnRecord
-from restante.testing import call, calls, says
+from restante.testing import ScriptedModel, call, calls, says
 from restante.testing.scripted import prompt_of
 from tests.bus.policies import both
 from tests.running.platforms import principal, until
@@ -18,6 +21,8 @@ from tests.running.teams import WORK, ended, playing, say
 from tests.turn.stage import Cast
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(60)]
+
+NUMBERS = ("one", "two", "three", "four")
 
 
 def team(policy: BusPolicy) -> Cast:
@@ -237,3 +242,33 @@ async def test_hits_come_newest_first_in_pages_and_a_long_sentence_is_shown_arou
         for blank_or_long in ("", " ", "x" * 201):
             with pytest.raises(InvalidArguments):
                 await platform.search_chats(blank_or_long)
+
+
+async def test_a_branch_of_a_chat_whose_model_calls_an_output_tool_has_its_history_too(tmp_path: Path) -> None:
+    model = ScriptedModel(calls(call("final_result", response=42)))
+    agent: Agent[Any, Any] = Agent(model, output_type=ToolOutput(int))
+    cast = talker()
+    cast.agents["assistant"] = agent
+    async with playing(tmp_path, cast) as platform:
+        chat_id = await platform.create_chat()
+        turns = [await say(platform, chat_id, text) for text in ("one", "two", "three")]
+        branch = await platform.branch(chat_id, turns[1].turn_id)
+        await say(platform, branch, "four")
+
+    prompts = [[line for line in prompt_of(prompt).splitlines() if line in NUMBERS] for prompt in model.prompts]
+    assert [turn.answer for turn in turns] == ["42", "42", "42"]
+    assert prompts == [["one"], ["one", "two"], ["one", "two", "three"], ["one", "two", "four"]]
+
+
+async def test_whoever_watches_a_chat_that_is_deleted_is_told_of_nothing_more(tmp_path: Path) -> None:
+    async with playing(tmp_path, talker()) as platform, TaskGroup() as group:
+        chat_id = await platform.create_chat()
+        watching = group.create_task(_count(platform, chat_id))
+        await until(lambda: platform.waiting)
+        await platform.delete_chat(chat_id)
+
+        assert await watching == 0
+
+
+async def _count(platform: Platform, chat_id: str) -> int:
+    return len([event async for event in platform.watch_chat(chat_id, Watch(after=0))])

@@ -67,6 +67,11 @@ def get_chat(tx: Transaction, chat_id: str) -> Chat:
     return chat_of(row)
 
 
+def exists(tx: Transaction, chat_id: str) -> bool:
+    """Whether there is a chat with this id."""
+    return tx.first("SELECT 1 FROM chats WHERE chat_id = ?", chat_id) is not None
+
+
 def get_persons_chat(tx: Transaction, chat_id: str) -> Chat:
     """The same, if it is a person's. Raises `NotFound`, and `InvalidArguments` where an agent answers messages."""
     chat = get_chat(tx, chat_id)

@@ -70,7 +70,10 @@ class Feed:
         self._waiters = waiters
 
     async def watch(self, chat_id: str, how: Watch) -> AsyncGenerator[Event]:
-        """Every event from a place on, once and in order. Ends, too, when the process is to stop. Raises `NotFound`."""
+        """Every event from a place on, once and in order. Raises `NotFound`.
+
+        Ends, too, when the process is to stop, and when the chat is deleted.
+        """
         place = await self._database.read(lambda tx: _Place.at(tx, chat_id, how))
         heard = how.heard or Heard()
         with self._waiters.park([chat_topic(chat_id)]) as bell:
@@ -84,7 +87,7 @@ class Feed:
                     yield piece
                 if news.events:
                     continue
-                if (how.until_idle and news.idle) or self._waiters.released:
+                if (how.until_idle and news.idle) or news.deleted or self._waiters.released:
                     return
                 await bell.wait()
 
@@ -126,12 +129,17 @@ class _News:
 
     events: Sequence[Event]
     idle: bool
+    deleted: bool
 
     @staticmethod
     def of(tx: Transaction, *, chat_id: str, place: _Place) -> "_News":
         entries = transcripts.read_after(tx, chat_id, place.after, AT_ONCE)
         began = watching.list_turns(tx, chat_id, place.turn)
-        return _News(events=list(_events(tx, began, entries, place.began)), idle=lanes.is_idle(tx, chat_id))
+        return _News(
+            events=list(_events(tx, began, entries, place.began)),
+            idle=lanes.is_idle(tx, chat_id),
+            deleted=not chats.exists(tx, chat_id),
+        )
 
 
 def _events(
