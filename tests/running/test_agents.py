@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic_ai import Agent
 from pydantic_ai.toolsets import FunctionToolset
 
 from restante.bus import MessageBus
@@ -35,6 +36,7 @@ say = "written"
 [[reader]]
 say = "read"
 """
+POLICIES = ("default", "classic")
 TEAM = """\
 entry = "assistant"
 [agents.assistant]
@@ -64,8 +66,8 @@ def refusal(folder: Path, text: str) -> str:
     return caught.value.message
 
 
-def tools_of(hosted: Hosted) -> set[str]:
-    return {name for toolset in hosted.agent.toolsets if isinstance(toolset, FunctionToolset) for name in toolset.tools}
+def tools_of(agent: Agent[Any, Any]) -> set[str]:
+    return {name for toolset in agent.toolsets if isinstance(toolset, FunctionToolset) for name in toolset.tools}
 
 
 async def test_a_configured_team_plays_its_script_and_each_spawns_whom_it_may(tmp_path: Path) -> None:
@@ -90,22 +92,37 @@ async def test_what_the_file_says_of_an_agent_is_what_the_platform_runs(tmp_path
 
 
 @pytest.mark.rows("T333")
-async def test_each_agent_gets_exactly_the_toolsets_that_it_names(tmp_path: Path) -> None:
-    agents = built(tmp_path, TEAM)
+@pytest.mark.parametrize("policy", POLICIES)
+async def test_each_agent_gets_exactly_the_toolsets_that_it_names(tmp_path: Path, policy: str) -> None:
+    team = f'policy = "{policy}"\n{TEAM}'
+    agents = built(tmp_path, team)
 
-    assert tools_of(agents["writer"]) == {"send_message", "list_agents"}
-    assert tools_of(agents["assistant"]) == tools_of(agents["reader"]) == set()
-    message = refusal(tmp_path, TEAM.replace('["messaging"]', '["messaging", "mesaging"]'))
-    assert "restante.toml:10: Agent 'writer' names the toolset 'mesaging'. The nearest one is 'messaging'." in message
+    assert tools_of(agents["writer"].agent) == {"send_message", "list_agents"}
+    assert tools_of(agents["assistant"].agent) == tools_of(agents["reader"].agent) == set()
+    message = refusal(tmp_path, team.replace('["messaging"]', '["messaging", "mesaging"]'))
+    assert "restante.toml:11: Agent 'writer' names the toolset 'mesaging'. The nearest one is 'messaging'." in message
+
+
+@pytest.mark.rows("T334")
+@pytest.mark.parametrize("policy", POLICIES)
+async def test_who_may_spawn_cannot_write_for_that_and_who_may_write_cannot_spawn(tmp_path: Path, policy: str) -> None:
+    team = f'policy = "{policy}"\n{TEAM}'.replace('tools.available = ["messaging"]', "")
+    agents = built(tmp_path, f'{team}tools.available = ["messaging"]\n')
+
+    spawning, writing = agents["assistant"].delegates["writer"], agents["writer"].delegates["reader"]
+    assert tools_of(spawning) == {"spawn"}
+    assert tools_of(writing) == {"send_message", "list_agents"}
 
 
 @pytest.mark.rows("T331")
-async def test_an_agent_without_tools_cannot_send_and_can_receive(tmp_path: Path) -> None:
+@pytest.mark.parametrize("policy", POLICIES)
+async def test_an_agent_without_tools_cannot_send_and_can_receive(tmp_path: Path, policy: str) -> None:
     script = '[[a]]\ncall = {tool = "send_message", args = {to = "everyone", text = "x"}}\n[[a]]\nsay = "done"\n'
     (tmp_path / "a.toml").write_text(script)
-    agents = built(tmp_path, 'entry = "a"\n[agents.a]\nmodel = "scripted:a.toml"\n')
+    text = f'policy = "{policy}"\nentry = "a"\n[agents.a]\nmodel = "scripted:a.toml"\n'
+    agents = built(tmp_path, text)
 
-    bus = MessageBus()
+    bus = MessageBus(load_config(tmp_path / "restante.toml").policy)
     bus.open("friend").send("everyone", "for you")
     played = await play(agents["a"].agent, "go", TurnOptions(label="a", bus=bus))
 

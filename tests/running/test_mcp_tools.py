@@ -260,3 +260,17 @@ def test_a_variable_that_is_not_set_is_refused_before_any_turn_with_the_line_and
 
     with pytest.raises(BadConfig, match=r"restante\.toml:8: Agent 'assistant': .*SHELF_NUMBER is not set"):
         team_at(tmp_path, "http://127.0.0.1:1/mcp")
+
+
+def test_without_the_extra_the_command_says_which_one_it_lacks(tmp_path: Path) -> None:
+    write_team(tmp_path, "stdio", steps('{tool = "shelf__place"}'))
+    script = "import sys; sys.modules['fastmcp'] = None; from restante.surface.cli.main import main; main()"
+    command = [sys.executable, "-c", script, "run", "go"]
+
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=100)
+
+    assert ran.returncode == 2
+    assert ran.stderr == (
+        "restante: restante.toml:7: Agent 'assistant': 'mcp:shelf' needs the extra mcp. "
+        "Install it: pip install 'restante[mcp]'.\n"
+    )

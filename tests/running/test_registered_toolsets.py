@@ -41,6 +41,7 @@ def nothing(holder):
     return [holder]
 """
 TEAM = """\
+policy = "POLICY"
 entry = "scout"
 [agents.scout]
 model = "scripted:script.toml"
@@ -73,15 +74,15 @@ def install(packages: Path, package: str, entries: dict[str, str]) -> None:
     (info / "entry_points.txt").write_text(f"[restante.toolsets]\n{lines}\n")
 
 
-@pytest.fixture(scope="module")
-def described(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+@pytest.fixture(scope="module", params=["default", "classic"])
+def described(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """What a process in which two packages are installed makes of the team: by the toolset that the scout names."""
     folder = tmp_path_factory.mktemp("team")
     install(folder / "packages", "weather-of-test", ENTRIES)
     install(folder / "packages", "another", {"twice": "weather_of_test:nothing"})
     (folder / "packages/weather_of_test.py").write_text(WEATHER)
     (folder / "script.toml").write_text('[[scout]]\nsay = "done"\n[[writer]]\nsay = "done"\n')
-    (folder / "team.toml").write_text(TEAM)
+    (folder / "team.toml").write_text(TEAM.replace("POLICY", request.param))
     command = [sys.executable, "-c", DESCRIBE, json.dumps(NAMED)]
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=100)
     assert ran.returncode == 0, ran.stderr
@@ -124,7 +125,7 @@ def test_a_toolset_that_cannot_be_built_is_refused_with_the_line_and_the_agent(
 ) -> None:
     refused = described[name]["refused"]
 
-    assert "restante.toml:5: Agent 'scout': " in refused
+    assert "restante.toml:6: Agent 'scout': " in refused
     assert all(word in refused for word in words), refused
 
 
@@ -132,7 +133,7 @@ def test_an_unknown_toolset_is_refused_with_the_line_the_nearest_one_and_all_tha
     described: Described,
 ) -> None:
     assert described["wether"]["refused"] == (
-        "restante.toml:5: Agent 'scout' names the toolset 'wether'. The nearest one is 'weather'. Installed are: "
+        "restante.toml:6: Agent 'scout' names the toolset 'wether'. The nearest one is 'weather'. Installed are: "
         'absent, broken, files, messaging, nobody, nothing, time, twice, weather, "mcp:NAME" for a server [mcp.NAME].'
     )
 
@@ -140,5 +141,5 @@ def test_an_unknown_toolset_is_refused_with_the_line_the_nearest_one_and_all_tha
 def test_a_name_that_two_packages_bring_is_refused_by_naming_both(described: Described) -> None:
     refused = described["twice"]["refused"]
 
-    assert "restante.toml:5: Several packages bring a toolset 'twice'" in refused
+    assert "restante.toml:6: Several packages bring a toolset 'twice'" in refused
     assert "weather_of_test:nothing and weather_of_test:tools" in refused

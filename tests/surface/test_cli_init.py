@@ -29,14 +29,17 @@ def test_a_new_user_has_a_team_that_answers(tmp_path: Path) -> None:
 
 
 @pytest.mark.rows("T332")
-def test_the_entry_agent_and_each_of_the_three_workers_can_write(tmp_path: Path) -> None:
+@pytest.mark.parametrize("policy", ["default", "classic"])
+def test_the_entry_agent_and_each_of_the_three_workers_can_write(tmp_path: Path, policy: str) -> None:
     restante("init", folder=tmp_path)
+    text = (tmp_path / "restante.toml").read_text()
+    (tmp_path / "restante.toml").write_text(text.replace('policy = "default"', f'policy = "{policy}"'))
     config = load_config(tmp_path / "restante.toml")
 
     assert len(config.agents) == 4
     assert all("messaging" in agent.tools for agent in config.agents.values())
     assert set(config.agents["assistant"].delegates_to) == {"researcher", "writer", "critic"}
-    assert config.entry == "assistant"
+    assert (config.entry, config.policy.name) == ("assistant", policy)
     assert list(build_agents(config)) == list(config.agents)
 
 
