@@ -396,5 +396,5 @@ def test_the_record_and_the_journal_tell_a_question_from_a_message(policy: BusPo
     a, _ = bus.open("a"), bus.open("b")
     a.send("b#1", "plain")
     a.question("b#1", "?", deadline_s=9)
-    assert entries == ["no message", "no message", None, 9.0]
+    assert entries == ["no message", "no message", "no message", None, 9.0]
     assert [message["answer_by_s"] for message in bus.record()["messages"]] == [None, 9.0]

@@ -24,8 +24,16 @@ def test_a_sink_that_raises_is_told_nothing_more_and_the_bus_goes_on_and_says_wh
     assert scout.send("coder", "two").accepted
 
     assert [delivery.message.text for delivery in coder.drain()] == ["one", "two"]
-    assert told == ["run_opened", "run_opened", "message"]
+    assert told == ["bus_opened", "run_opened", "run_opened", "message"]
     assert str(bus.sink_failure) == "disk full"
+
+
+@both
+@pytest.mark.rows("T361", "T336")
+def test_the_first_thing_that_is_told_is_the_policy(policy: BusPolicy) -> None:
+    told: list[JournalEntry] = []
+    MessageBus(policy, sink=told.append)
+    assert [(entry.number, entry.kind, entry.facts) for entry in told] == [(1, "bus_opened", {"policy": policy.name})]
 
 
 def test_a_sink_that_raises_nothing_has_no_failure() -> None:
@@ -60,7 +68,7 @@ def test_what_the_turn_notes_shares_the_numbers_of_the_bus(kind: str) -> None:
     bus.note(kind, coder.address, {"call": 0})
     bus.note(kind, None, {"call": 1})
 
-    assert [(entry.number, entry.kind, entry.address) for entry in told[1:]] == [(2, kind, "coder#1"), (3, kind, None)]
+    assert [(entry.number, entry.kind, entry.address) for entry in told[2:]] == [(3, kind, "coder#1"), (4, kind, None)]
     assert bus.record()["runs"][0][f"{kind}s"] == 1
 
 

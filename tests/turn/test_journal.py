@@ -40,6 +40,7 @@ async def test_entries_come_as_they_happen_and_in_the_order_of_the_rounds() -> N
 
     kinds = [entry.kind for entry in entries]
     assert kinds == [
+        "bus_opened",
         "run_opened",
         "message",
         "delivery",
@@ -50,6 +51,7 @@ async def test_entries_come_as_they_happen_and_in_the_order_of_the_rounds() -> N
         "round",
         "model_text",
         "run_closed",
+        "usage",
         "answer",
         "bus_closed",
     ]
@@ -72,6 +74,7 @@ async def test_entries_from_other_threads_wake_the_readers() -> None:
     journal = Journal()
     bus = MessageBus(sink=journal)
     reader = journal.events()
+    assert (await anext(reader)).kind == "bus_opened"
     waiting = asyncio.ensure_future(anext(reader))
     await asyncio.sleep(0)
 

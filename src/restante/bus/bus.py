@@ -62,7 +62,9 @@ class MessageBus:
         for label in labels:
             self._take_spelling(label)
         self._outsiders = Outsiders()
+        self._note("bus_opened", None, {"policy": self.policy.name})
         self._report: CloseReport | None = None
+        self._tell()
 
     # Opening
 

@@ -241,6 +241,7 @@ class Ledger:
         if shared is None or shared.state != "claimed":
             return
         shared.reason = reason
+        shared.call = reading.call
         if not any(other.state == "claimed" for other in mail.readings):
             shared.become("put_back")
 

@@ -64,5 +64,5 @@ def _run_facts(run: Run, *, live: bool) -> dict[str, object]:
         "error": run.error,
         "sent": run.sent,
         "read": run.read,
-        **{f"{kind}s": count for kind, count in sorted(run.tallies.items())},
+        **{f"{kind}s": count for kind, count in sorted({"move": 0, "round": 0, **run.tallies}.items())},
     }
