@@ -103,6 +103,14 @@ async def test_each_agent_gets_exactly_the_toolsets_that_it_names(tmp_path: Path
     assert "restante.toml:11: Agent 'writer' names the toolset 'mesaging'. The nearest one is 'messaging'." in message
 
 
+async def test_a_toolset_is_built_once_for_an_agent_however_often_others_spawn_it(tmp_path: Path) -> None:
+    agents = built(tmp_path, TEAM)
+
+    alone, as_worker = agents["writer"].agent, agents["assistant"].delegates["writer"]
+    (messaging,) = [toolset for toolset in alone.toolsets if toolset.id == "restante.messaging"]
+    assert any(toolset is messaging for toolset in as_worker.toolsets)
+
+
 @pytest.mark.rows("T334")
 @pytest.mark.parametrize("policy", POLICIES)
 async def test_who_may_spawn_cannot_write_for_that_and_who_may_write_cannot_spawn(tmp_path: Path, policy: str) -> None:

@@ -69,6 +69,7 @@ class _Workshop:
         self._clock = clock
         self._scripts: dict[str, Mapping[str, Model]] = {}
         self._workers: dict[str, AnyAgent] = {}
+        self._held: dict[str, tuple[AnyToolset, ...]] = {}
 
     def hosted(self, name: str) -> Hosted:
         agent = self._config.agents[name]
@@ -114,9 +115,12 @@ class _Workshop:
         # The library's classes for agents have no common name that its `Agent` and its wrappers share.
         return cast("AnyAgent", EquippedAgent(found, toolsets, deps)) if toolsets or agent.deps else found
 
-    def _toolsets(self, agent: AgentConfig) -> list[AnyToolset]:
-        holder = Holder(agent=agent.name, folder=self._folder(agent), clock=self._clock)
-        return [self._toolset(agent, name, holder) for name in agent.tools]
+    def _toolsets(self, agent: AgentConfig) -> tuple[AnyToolset, ...]:
+        """What it holds, built once: an agent that others spawn stands there twice, with and without its spawn tool."""
+        if agent.name not in self._held:
+            holder = Holder(agent=agent.name, folder=self._folder(agent), clock=self._clock)
+            self._held[agent.name] = tuple(self._toolset(agent, name, holder) for name in agent.tools)
+        return self._held[agent.name]
 
     def _toolset(self, agent: AgentConfig, name: str, holder: Holder) -> AnyToolset:
         try:
