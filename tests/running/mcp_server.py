@@ -24,6 +24,8 @@ def main(kind: str, folder: str) -> None:
         sys.exit("no database at localhost:5432")
     if kind == "mute":
         time.sleep(FOR_EVER_S)
+    if kind == "chatty":
+        print("Welcome to this server!", flush=True)  # noqa: T201 - where only messages belong
     if kind == "stubborn":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     server = make_server()

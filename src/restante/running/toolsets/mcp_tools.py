@@ -167,12 +167,23 @@ def _variable(name: str) -> str:
     return value
 
 
+class _WithoutTraceback(logging.Filter):
+    """What a server writes that is no message is said in one line."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.exc_info = None
+        return True
+
+
+_WITHOUT_TRACEBACK = _WithoutTraceback()
+
+
 def _load_quietly() -> None:
     """The client's library sends its log to the terminal as it is imported. Its log is to go where ours goes."""
+    logging.getLogger("mcp.client.stdio").addFilter(_WITHOUT_TRACEBACK)
     if "fastmcp" in sys.modules:
         return
     import_module("fastmcp")
-
     log = logging.getLogger("fastmcp")
     log.handlers.clear()
     log.setLevel(logging.NOTSET)
