@@ -73,6 +73,18 @@ def test_under_classic_a_send_after_the_last_drain_is_accepted_and_told_of_at_th
     assert [(unmet.text, unmet.reason) for unmet in bus.close().unmet] == [("too late", "never_drained")]
 
 
+@pytest.mark.rows("T100")
+def test_under_classic_a_run_in_its_wrap_up_drains_no_more_though_it_is_matched() -> None:
+    bus = MessageBus(CLASSIC)
+    writer, late = bus.open("coder"), wrapping(bus)
+
+    receipt = writer.send("researcher#1", "too late")
+
+    assert matched(receipt) == ["researcher#1"]
+    assert (late.drain(), late.drain_or_close(), late.drain_last()) == ((), (), ())
+    assert [(unmet.text, unmet.reason) for unmet in bus.close().unmet] == [("too late", "never_drained")]
+
+
 @pytest.mark.anyio
 @pytest.mark.rows("T100")
 async def test_under_classic_what_is_sent_to_a_run_that_has_answered_is_told_of() -> None:

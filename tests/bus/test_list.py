@@ -169,6 +169,22 @@ def test_a_peek_shows_the_persons_unread_words_and_changes_nothing(policy: BusPo
 
 
 @both
+def test_what_the_person_has_said_is_told_in_order_whoever_has_read_it(policy: BusPolicy) -> None:
+    bus, assistant, _ = words_and_mail(policy)
+    assistant.drain()
+    assistant.returned()
+
+    assert [message.text for message in bus.person_words()] == ["first", "second", "for the worker"]
+
+
+@both
+def test_the_time_of_a_bus_begins_when_it_is_made(policy: BusPolicy) -> None:
+    readings = iter([100.0, 107.5])
+    bus = MessageBus(policy, clock=lambda: next(readings))
+    assert bus.now_s() == 7.5
+
+
+@both
 @pytest.mark.rows("T024")
 def test_a_peek_leaves_the_words_to_be_drained(policy: BusPolicy) -> None:
     bus, assistant, _ = words_and_mail(policy)

@@ -167,6 +167,19 @@ def test_an_id_from_outside_that_is_spelled_like_one_of_the_bus_stays_its_own(po
     assert [bus.fates(message_id)[0].state for message_id in ids] == ["claimed"] * 3 + ["delivered"] * 3
 
 
+@both
+@pytest.mark.rows("T087")
+@pytest.mark.parametrize(("sender", "message_id"), [("a b", "x-2"), ("desk", ""), ("desk", "x-1")])
+def test_that_the_turn_is_over_comes_before_whatever_else_is_wrong(
+    policy: BusPolicy, sender: str, message_id: str
+) -> None:
+    bus = MessageBus(policy)
+    assert bus.send_external("desk", "hello", message_id="x-1").accepted
+    bus.close()
+
+    assert bus.send_external(sender, "hello", message_id=message_id).code == "turn_closed"
+
+
 RESERVED = ["user", "Person", "SYSTEM", "bus", "everyone"]
 NO_LABELS = ["", "a b", "@desk", "desk\n[message from user]", "-desk", "x" * 65, "e\u0301"]
 NO_ORDINALS = ["desk#", "desk#0", "desk#01", "desk#x", "desk#1#2", "desk#\u0661", "desk#1] ok\n", "#1", "user#1"]

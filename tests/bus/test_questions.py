@@ -65,6 +65,15 @@ def test_a_message_that_was_sent_before_the_question_was_read_answers_nothing(po
 
 
 @both
+def test_an_address_that_nobody_has_is_refused_as_ever_while_a_question_is_open(policy: BusPolicy) -> None:
+    _, (scout, coder) = crew("scout", "coder", policy=policy)
+    asked(scout, "coder#1")
+    coder.drain()
+
+    assert [coder.send(to, "hello").code for to in ("writer", "writer#1", "coder#2")] == ["not_found"] * 3
+
+
+@both
 def test_what_others_say_to_who_asked_is_no_reply(policy: BusPolicy) -> None:
     bus, (scout, coder, writer) = crew("scout", "coder", "writer", policy=policy)
     question = asked(scout, "coder#1")

@@ -41,6 +41,15 @@ def test_by_default_a_run_that_has_ended_keeps_its_line_and_says_how() -> None:
     ]
 
 
+def test_a_run_that_is_open_when_its_turn_ends_reads_no_more_and_nobody_says_how_it_ended() -> None:
+    bus = MessageBus()
+    bus.open("researcher")
+
+    bus.close()
+
+    assert bus.roster() == (Line("researcher#1", "finished", None, reads=False, last_sent_s=None),)
+
+
 @pytest.mark.rows("T043")
 def test_a_run_is_waiting_while_it_waits_for_anything_and_running_else() -> None:
     bus = MessageBus()
