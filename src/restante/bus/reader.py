@@ -140,7 +140,8 @@ class Reader:
         bus, run = self._bus, self._run
         seconds = bus.policy.ask_s if deadline_s is None else deadline_s
         with bus._lock:
-            until_s = bus._notes.now_s() + seconds
+            endless = deadline_refusal(seconds, bus.policy.wait_max_s)
+            until_s = bus._notes.now_s() + (0 if endless else seconds)
             message = Message(
                 bus._ledger.next_id(), len(bus._ledger.mails) + 1, self.address, "agent", to, text, answer_by_s=until_s
             )

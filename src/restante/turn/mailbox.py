@@ -3,7 +3,7 @@
 import asyncio
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from pydantic_ai import CallToolsNode, ModelRequestNode, RunContext
 from pydantic_ai.capabilities import (
@@ -88,7 +88,9 @@ class Mailbox(AbstractCapability[Any]):
         """That call has not come back."""
         self._wrapping = False
         self._earlier: End[FinalResult[Any]] | None = None
-        """The healthy answer of the last permitted call, while late mail gets its wrap-up."""
+        """The healthy answer that stands if nothing better follows: of the last permitted call, or before `_extra`."""
+        self._extra: Literal["none", "due", "made", "over"] = "none"
+        """The one call outside the budget, of an entry run that has answered while background workers go on."""
         self._output_tools: frozenset[str] = frozenset()
         self._over = False
         """The run has been cut off."""
@@ -169,7 +171,7 @@ class Mailbox(AbstractCapability[Any]):
     async def before_node_run(self, ctx: RunContext[Any], *, node: "AgentNode[Any]") -> "AgentNode[Any]":
         """When no call is left, what is asked for next is the wrap-up, also if it is a retry."""
         self._go_on()
-        if isinstance(node, ModelRequestNode) and self._budget.left <= 0:
+        if isinstance(node, ModelRequestNode) and self._budget.left <= 0 and self._extra != "due":
             self._wrapping = True
         return node
 
@@ -183,13 +185,18 @@ class Mailbox(AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, node: "AgentNode[Any]", handler: "WrapNodeRunHandler[Any]"
     ) -> "NodeResult[Any]":
         """Tools of the last permitted round are not executed; after an empty answer waiting mail is the prompt."""
+        if self._extra == "made":
+            empty = isinstance(node, CallToolsNode) and parts.is_empty(node.model_response)
+            result = self._earlier if empty and self._earlier else await handler(node)
+            self._extra = "over"
+            return result
         if isinstance(node, CallToolsNode) and not self._wrapping:
             called = parts.function_calls(node.model_response, self._output_tools)
             if self._budget.left <= 0 and called and len(called) == len(node.model_response.tool_calls):
                 self.notes.not_executed(parts.NOT_EXECUTED)
                 return ModelRequestNode(parts.not_executed(called))
             if parts.is_empty(node.model_response) and (mail := await self._drain()):
-                return ModelRequestNode(parts.delivered(mail))
+                return ModelRequestNode(parts.delivered(mail, self.bus.now_s()))
         return await handler(node)
 
     @override
@@ -206,6 +213,9 @@ class Mailbox(AbstractCapability[Any]):
         self._calling = True
         parameters = request_context.model_request_parameters
         self._output_tools = frozenset(tool.name for tool in parameters.output_tools)
+        if self._extra == "due":
+            self._extra = "made"
+            return request_context
         if not self._wrapping:
             self._budget.count_call()
             self.notes.round(self._budget)
@@ -247,6 +257,8 @@ class Mailbox(AbstractCapability[Any]):
             return result if isinstance(result, End) else await self._fall_back(WrapUpFailed(_NO_ANSWER))
         if not isinstance(result, End) or isinstance(result.data.output, DeferredToolRequests):
             return result
+        if await self._has_extra(ctx, result):
+            return result
         # What another capability has enqueued makes the run go on.
         if mail := await self._drain(close=not ctx.pending_messages):
             self._earlier = result if self._budget.left <= 0 else None
@@ -257,8 +269,8 @@ class Mailbox(AbstractCapability[Any]):
     async def on_node_run_error(
         self, ctx: RunContext[Any], *, node: "AgentNode[Any]", error: Exception
     ) -> "NodeResult[Any]":
-        """If the wrap-up fails, an earlier answer stands."""
-        if self._wrapping:
+        """If the wrap-up or the extra round fails, an earlier answer stands."""
+        if self._wrapping or self._extra == "made":
             return await self._fall_back(error)
         raise error
 
@@ -270,7 +282,23 @@ class Mailbox(AbstractCapability[Any]):
             self._reader.failed(call=self._call)
             await self._give_up_claimed()
         self._wrapping = False
+        self._extra = "over" if self._extra == "made" else self._extra
         return self._earlier
+
+    async def _has_extra(self, ctx: RunContext[Any], answer: End[FinalResult[Any]]) -> bool:
+        """One more round, once, for an entry run that has answered while background workers go on."""
+        live = self.runs.background.live() if self.runs.background and self.entry and self._extra == "none" else []
+        if not live:
+            return False
+        self._extra, self._earlier = "due", answer
+        mail = self._reader.drain()
+        await self._took(mail)
+        self._enqueue(ctx, mail)
+        states = {line.address: line.state or "running" for line in self.bus.roster()}
+        notice = parts.workers_notice({worker.address: states[worker.address] for worker in live})
+        ctx.enqueue(parts.bus_says(notice, "workers"))
+        self.notes.extra_round(notice)
+        return True
 
     def _without_function_calls(self, response: ModelResponse) -> ModelResponse:
         called = parts.function_calls(response, self._output_tools)
@@ -281,15 +309,18 @@ class Mailbox(AbstractCapability[Any]):
 
     async def _drain(self, *, close: bool = False) -> tuple[Delivery, ...]:
         """Take the mail of this boundary. After the last permitted call it is the last drain."""
-        self._drained = True
         if self._budget.left <= 0:
             mail = self._reader.drain_last()
         else:
             mail = self._reader.drain_or_close() if close else self._reader.drain()
             self._move(mail)
+        await self._took(mail)
+        return mail
+
+    async def _took(self, mail: tuple[Delivery, ...]) -> None:
+        self._drained = True
         self._claimed.update({one.message.message_id: one for one in mail})
         await self._observed.tell("claimed", mail)
-        return mail
 
     def _move(self, mail: tuple[Delivery, ...]) -> None:
         origins: list[Origin] = sorted({one.message.origin for one in mail})
@@ -299,7 +330,7 @@ class Mailbox(AbstractCapability[Any]):
 
     def _enqueue(self, ctx: RunContext[Any], mail: tuple[Delivery, ...]) -> None:
         if mail:
-            ctx.enqueue(parts.delivered(mail))
+            ctx.enqueue(parts.delivered(mail, self.bus.now_s()))
 
     async def _confirm(self, messages: list[ModelMessage]) -> None:
         """Delivered is what was in the request that was sent; the rest stays claimed, for it may still be sent."""
@@ -331,6 +362,8 @@ class Mailbox(AbstractCapability[Any]):
         """Note what a tool gave. Nothing waits before the tool's body, so that calls begin in their order."""
         self._go_on()
         try:
+            if self.runs.approver and self.runs.approver.gates(self.label, call.tool_name):
+                await self.runs.approver.decide(self.notes, self._reader.address, call, args)
             value = await handler(args)
         except Exception as error:
             self.notes.raised(call, error)

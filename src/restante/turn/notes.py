@@ -1,7 +1,7 @@
 """What one run notes in the journal: its rounds, and its tool calls with their results."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
 from pydantic_ai.exceptions import (
@@ -73,9 +73,13 @@ class Notes:
             self._open[call.tool_call_id] = call.tool_name
             self._note("tool_call", tool_call_id=call.tool_call_id, tool=call.tool_name, args=call.args_as_dict())
 
-    def spawn(self, agent: str, task: str, worker: str) -> None:
+    def spawn(self, agent: str, task: str, worker: str, *, background: bool) -> None:
         """A worker is about to start."""
-        self._note("spawn", agent=agent, task=task, address=worker)
+        self._note("spawn", agent=agent, task=task, address=worker, background=background)
+
+    def extra_round(self, text: str) -> None:
+        """A call is about to be made that the budget does not count; `text` is what the bus says in its prompt."""
+        self._note("extra_round", text=text)
 
     def returned(self, call: ToolCallPart, value: object) -> None:
         """A tool has returned."""
@@ -107,6 +111,14 @@ class Notes:
         cost = None if usage.cost is None else float(usage.cost)
         tokens = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
         self._note("usage", requests=usage.requests, **tokens, cost_usd=cost)
+
+    def approval_asked(self, call_id: str, tool: str, args: Mapping[str, Any]) -> None:
+        """A gated call waits for a yes or a no."""
+        self._note("approval_asked", tool_call_id=call_id, tool=tool, args=dict(args))
+
+    def approval(self, call_id: str, tool: str, *, by: str, allowed: bool, reason: str | None) -> None:
+        """The yes or the no, and who gave it."""
+        self._note("approval", tool_call_id=call_id, tool=tool, by=by, allowed=allowed, reason=reason)
 
     def answer(self, output: object) -> None:
         """The run has answered."""

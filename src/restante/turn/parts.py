@@ -47,14 +47,51 @@ def request(texts: Iterable[TextContent]) -> ModelRequest:
     return ModelRequest(parts=[UserPromptPart([text]) for text in texts])
 
 
-def delivered(deliveries: Iterable[Delivery]) -> ModelRequest:
-    """What a drain gave, as a prompt."""
-    return request(_text(one.prompt_text(), one.provenance()) for one in deliveries)
+def delivered(deliveries: Iterable[Delivery], now_s: float) -> ModelRequest:
+    """What a drain gave, as a prompt: a part for each message, and after a question what the bus says of it.
+
+    `now_s` is the time of the bus, in seconds since it was made.
+    """
+    return request(text for one in deliveries for text in _delivery(one, now_s))
+
+
+def _delivery(one: Delivery, now_s: float) -> Iterator[TextContent]:
+    yield _text(one.prompt_text(), one.provenance())
+    if one.message.answer_by_s is not None:
+        yield _bus_text(question_notice(one.message, one.message.answer_by_s - now_s), "question")
+
+
+def question_notice(message: Message, left_s: float) -> str:
+    """What the bus says of a question to whoever reads it."""
+    waits = f"waits for your reply for {left_s:.0f} s more" if left_s > 0 else "has waited for your reply, and no more"
+    return (
+        f"[notice] {message.sender} {waits}. To answer, send a message to exactly {message.sender}. "
+        f"The question is {message.message_id}."
+    )
+
+
+def workers_notice(states: Mapping[str, str]) -> str:
+    """What the bus says to an entry run that has answered while these background workers go on."""
+    named = ", ".join(f"{address} ({state})" for address, state in states.items())
+    return (
+        f"[notice] You have answered while background workers go on: {named}. You may wait for yours with "
+        "`await_workers`, end them with `cancel_worker`, or answer again and leave them: then they have a while to "
+        "end. If you say nothing, your answer stands."
+    )
+
+
+def bus_says(text: str, notice: str) -> ModelRequest:
+    """A notice of the bus as a prompt of its own."""
+    return request([_bus_text(text, notice)])
+
+
+def _bus_text(text: str, notice: str) -> TextContent:
+    return _text(text, {"origin": "bus", "sender": "bus", "notice": notice})
 
 
 def wrap_up() -> ModelRequest:
     """What the loop itself says before the call without tools."""
-    return request([_text(WRAP_UP, {"origin": "bus", "sender": "bus", "notice": "wrap_up"})])
+    return bus_says(WRAP_UP, "wrap_up")
 
 
 def not_executed(calls: Sequence[ToolCallPart]) -> ModelRequest:
@@ -110,3 +147,10 @@ def as_text(value: object) -> str:
 
 def _text(text: str, facts: Mapping[str, object]) -> TextContent:
     return TextContent(text, metadata=dict(facts))
+
+
+def with_how(answer: str, address: str, how: str | None) -> str:
+    """A worker's answer for who spawned it; one that it gave when its rounds were used up says so."""
+    if how != "wrap-up":
+        return answer
+    return f"The rounds of {address} were used up, so that this answer may be incomplete:\n{answer}"

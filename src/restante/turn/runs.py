@@ -9,6 +9,9 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.usage import RunUsage, UsageLimits
 
 from restante.bus.run import How
+from restante.turn.approval import Approver
+from restante.turn.background import Background
+from restante.turn.clock import Clock, MonotonicClock
 from restante.turn.streaming import Streaming
 from restante.turn.tasks import Tasks
 
@@ -41,6 +44,12 @@ class Runs:
     """The turn has been cut off: no run of it takes another step."""
     tasks: dict[str, Tasks] = field(default_factory=dict[str, Tasks])
     """The tasks of each run that goes on."""
+    clock: Clock = field(default_factory=MonotonicClock)
+    """What waits are measured by."""
+    background: Background | None = None
+    """The background workers; None where no turn owns their tasks, so that there can be none."""
+    approver: Approver | None = None
+    """Who decides about gated calls, if any are gated."""
     streaming: Streaming | None = None
     """Who listens to their texts, if anybody does."""
 

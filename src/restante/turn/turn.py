@@ -21,6 +21,9 @@ from restante.bus.report import CloseReport
 from restante.errors import InvalidArguments, TurnStopped
 from restante.texts import check_text
 from restante.turn import parts
+from restante.turn.approval import Approvals, Approver
+from restante.turn.background import Background
+from restante.turn.clock import Clock, MonotonicClock
 from restante.turn.journal import Journal
 from restante.turn.mailbox import Mailbox, MailboxOptions
 from restante.turn.notes import describe
@@ -67,6 +70,10 @@ class TurnOptions:
     """The messages of earlier turns."""
     toolsets: Sequence[AbstractToolset[Any]] = ()
     """What the entry run holds in this turn beside what its agent holds."""
+    clock: Clock | None = None
+    """What waits of runs are measured by, and, unless a bus is given, the bus's clock. None: the machine's."""
+    approvals: Approvals | None = None
+    """Which tools need a yes, and who gives it."""
     deps: object = None
     """What the agents' tools depend on, for the runs of this turn."""
 
@@ -106,16 +113,21 @@ class Turn:
         if not self._prompt:
             raise InvalidArguments("A turn begins with at least one message.")
         self._options = options
+        clock = options.clock or MonotonicClock()
         self._runs = Runs(
             rounds=options.rounds,
             limits=options.usage_limits,
+            clock=clock,
             streaming=Streaming(options.on_text) if options.on_text else None,
         )
         self._journal = options.journal or Journal(options.sink)
         known = {options.label, *options.agents}
-        self.bus = options.bus or MessageBus(options.policy, labels=known, sink=self._journal)
+        self.bus = options.bus or MessageBus(options.policy, labels=known, clock=clock.now, sink=self._journal)
         for one in [prompt] if isinstance(prompt, str) else [one.text for one in prompt]:
             check_text(one, self.bus.policy.text_limit)
+        if options.approvals:
+            opening = [prompt] if isinstance(prompt, str) else list(prompt)
+            self._runs.approver = Approver(options.approvals, self.bus, opening)
         self._reader = self.bus.open_entry(options.label)
         self._messages = tuple(options.history)
         self._output: object = None
@@ -145,7 +157,10 @@ class Turn:
         return self._journal.events()
 
     async def answer(self) -> object:
-        """Wait for what the entry agent answers, and return it. Raises its error, or `TurnStopped`."""
+        """Wait for what the entry agent answers, and return it. Raises its error, or `TurnStopped`.
+
+        It does not wait for background workers.
+        """
         await self._answered.wait()
         if self._error is not None:
             raise self._error
@@ -168,12 +183,15 @@ class Turn:
         )
 
     def _start(self, group: asyncio.TaskGroup) -> None:
+        self._runs.background = Background(group)
         self._task = group.create_task(self._play())
         # A task that is cancelled before its first step runs no `finally` of its own.
         self._task.add_done_callback(self._end)
 
     def _cancel(self) -> None:
         self._runs.ending = True
+        if self._runs.background is not None:
+            self._runs.background.stop()
         if self._task is not None:
             self._task.cancel()
 
@@ -183,6 +201,20 @@ class Turn:
         except Exception as error:  # noqa: BLE001 - the run failed, which is a fact of the turn
             self._error = error
             self._outcome = "failed"
+        finally:
+            if self._runs.background is not None:
+                await self._end_workers(self._runs.background)
+
+    async def _end_workers(self, background: Background) -> None:
+        """Let the background workers end, for a while; if the turn is cut off, at once."""
+        try:
+            if self._outcome != "stopped" and (live := background.live()):
+                self._answered.set()
+                grace_s = self.bus.policy.grace_s
+                self.bus.note("grace", None, {"workers": [one.address for one in live], "seconds": grace_s})
+                await background.end(grace_s, self._runs.clock)
+        finally:
+            await background.stopped()
 
     def _end(self, _: asyncio.Task[None]) -> None:
         # A run that never came to start has not closed its reader.
