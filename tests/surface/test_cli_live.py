@@ -25,6 +25,7 @@ def shown(bench: Bench, *, steps: bool = False) -> list[str]:
     return console.file.getvalue().splitlines()
 
 
+@pytest.mark.rows("T321", "B22")
 def test_accepted_delivered_and_undelivered_have_three_signs_and_the_last_its_reason() -> None:
     bench = Bench()
     worker = bench.spawn("look")
@@ -55,6 +56,20 @@ def test_each_address_has_its_own_fate_where_they_differ() -> None:
     )
 
 
+@pytest.mark.rows("T321", "B22")
+def test_under_classic_accepted_delivered_and_undelivered_have_three_signs_too() -> None:
+    bench = Bench(BusPolicy.classic())
+    bench.spawn("look").send("assistant", "one")
+    bench.reads(bench.assistant)
+    bench.assistant.send("researcher", "two")
+    accepted = shown(bench)[-1]
+    bench.bus.close(stopped=True)
+
+    assert shown(bench)[1].endswith("one  ✓ delivered to assistant")
+    assert accepted.endswith("two  ○ accepted")
+    assert shown(bench)[-1].endswith("two  ✗ undelivered: the turn was stopped")
+
+
 def test_under_classic_one_fate_says_who_read_it() -> None:
     bench = Bench(BusPolicy.classic())
     first = bench.spawn("x")
@@ -77,6 +92,24 @@ def test_lines_stand_in_the_order_of_sending_whatever_is_settled_first() -> None
         "first sent, last read",
         "second sent, first read",
     ]
+
+
+@pytest.mark.rows("T323", "B144", "B147")
+@pytest.mark.parametrize("policy", [BusPolicy(), BusPolicy.classic()], ids=["default", "classic"])
+def test_no_clock_orders_what_is_shown(policy: BusPolicy) -> None:
+    bench = Bench(policy)
+    worker = bench.spawn("x")
+    for at_s, reader, text in ((3_600.0, worker, "one"), (0.5, bench.assistant, "two"), (0.5, worker, "three")):
+        bench.now_s = at_s
+        reader.send("researcher" if reader is bench.assistant else "assistant", text)
+    bench.reads(bench.assistant)
+    bench.reads(worker)
+    bench.bus.close()
+
+    live = [line.split(": ")[1].split("  ")[0] for line in shown(bench)[1:]]
+    messages = [entry for entry in bench.entries if entry.kind == "message"]
+    assert [entry.facts["text"] for entry in messages] == live == ["one", "two", "three"]
+    assert [entry.facts["sequence"] for entry in messages] == [1, 2, 3]
 
 
 def test_a_long_text_begins_with_its_first_character_and_says_how_much_is_missing() -> None:

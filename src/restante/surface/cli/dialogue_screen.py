@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -23,6 +24,7 @@ from prompt_toolkit.output.defaults import create_output
 from prompt_toolkit.widgets import SearchToolbar
 from rich.console import Console, RenderableType
 from rich.text import Text
+from typing_extensions import override
 
 PROMPT = "> "
 _INDENT = "  "
@@ -70,10 +72,15 @@ class Screen:
         )
         self._app = self._application()
 
-    async def run(self, behind: Behind) -> None:
+    async def run(self, behind: Behind, greeting: RenderableType) -> None:
         """Take input until `close` is called."""
         self._behind = behind
-        await self._app.run_async(set_exception_handler=False)
+
+        def greet() -> None:
+            # As soon as the terminal echoes nothing by itself any more.
+            asyncio.get_running_loop().call_soon(self.show, greeting)
+
+        await self._app.run_async(pre_run=greet, set_exception_handler=False)
 
     def close(self) -> None:
         """End `run`."""
@@ -194,6 +201,15 @@ class _Completer(Completer):
                 yield Completion(whole[start:], start_position=start - len(typed))
 
 
+class _KeptHistory(FileHistory):
+    """What was entered before, kept in a file as far as that can be written."""
+
+    @override
+    def store_string(self, string: str) -> None:
+        with suppress(OSError):
+            super().store_string(string)
+
+
 def _optional(text: Callable[[], AnyFormattedText], wanted: Callable[[], bool]) -> ConditionalContainer:
     return ConditionalContainer(Window(FormattedTextControl(text), dont_extend_height=True), Condition(wanted))
 
@@ -217,4 +233,4 @@ def _history(path: Path | None) -> History:
         path.touch(mode=0o600)
     except OSError:  # a history that cannot be kept is none to fail for
         return InMemoryHistory()
-    return FileHistory(path)
+    return _KeptHistory(path)

@@ -44,9 +44,9 @@ class Terminal:
         await dialogue.follow_others()
         await dialogue.go_to(chat_id)
         agent = visible_line(dialogue.agent)
-        self.tell(Text(f"You talk to {agent}. /help lists the commands, Ctrl-D leaves.", "dim"))
+        greeting = Text(f"You talk to {agent}. /help lists the commands, Ctrl-D leaves.", "dim")
         working = self._group.create_task(self._work())
-        await self._screen.run(self)
+        await self._screen.run(self, greeting)
         working.cancel()
 
     # What the dialogue shows
