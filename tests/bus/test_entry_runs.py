@@ -169,3 +169,31 @@ def test_a_sink_hears_of_no_fate_of_what_an_entry_run_was_not_obliged_to_read() 
     first.close("error")
 
     assert [entry.facts for entry in told if entry.kind == "fate"] == []
+
+
+@both
+def test_the_reader_of_an_entry_run_that_has_ended_acts_no_more_for_the_next(policy: BusPolicy) -> None:
+    bus = MessageBus(policy)
+    first, worker = bus.open_entry("assistant"), bus.open("coder")
+    first.close("answered", more=True)
+    second = bus.open_entry("assistant")
+    worker.send("assistant", "hello")
+
+    assert (first.has_mail(), first.drain(), first.drain_or_close(), first.drain_last()) == (False, (), (), ())
+    assert texts(second.drain()) == ["hello"]
+    first.returned()
+    first.failed()
+    first.close("error")
+
+    assert bus.fates("m1")[0].state == "claimed"
+    assert worker.send("assistant", "and one more").accepted
+    assert texts(second.drain()) == ["and one more"]
+
+
+@both
+def test_while_an_entry_run_is_open_its_reader_is_given_again(policy: BusPolicy) -> None:
+    bus = MessageBus(policy)
+    reader = bus.open_entry("assistant")
+    assert bus.open_entry("assistant") is reader
+    reader.close("answered")
+    assert bus.open_entry("assistant") is not reader

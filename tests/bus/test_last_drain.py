@@ -81,6 +81,7 @@ def test_under_classic_a_run_in_its_wrap_up_drains_no_more_though_it_is_matched(
     receipt = writer.send("researcher#1", "too late")
 
     assert matched(receipt) == ["researcher#1"]
+    assert not late.has_mail()
     assert (late.drain(), late.drain_or_close(), late.drain_last()) == ((), (), ())
     assert [(unmet.text, unmet.reason) for unmet in bus.close().unmet] == [("too late", "never_drained")]
 

@@ -35,6 +35,7 @@ def test_a_message_to_the_exact_address_of_who_asked_is_the_reply(policy: BusPol
     assert scout.asked(question).reply_id == reply.message_id
     (delivery,) = scout.drain()
     assert delivery.message.in_reply_to == question
+    assert {message["origin"] for message in bus.record()["messages"]} == {"agent"}
     assert {fate.state for fate in bus.fates(question)} == {"claimed"}
 
 

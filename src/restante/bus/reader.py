@@ -69,7 +69,8 @@ class Reader:
         with self._bus._lock:
             deliveries = self._take()
             self._drained_last = True
-            self._bus._ledger.reads_no_more(self._run)
+            if self._run.holder is self:
+                self._bus._ledger.reads_no_more(self._run)
         self._bus._tell()
         return deliveries
 
@@ -111,7 +112,8 @@ class Reader:
     def has_mail(self) -> bool:
         """Whether a drain would give something now. A peek; nothing changes."""
         with self._bus._lock:
-            return self._run.holder is self and any(True for _ in self._bus._ledger.waiting(self._run))
+            mine = self._run.holder is self and not self._drained_last
+            return mine and any(True for _ in self._bus._ledger.waiting(self._run))
 
     @contextmanager
     def waiting_for(self, address: str | None = None) -> Generator[None]:
