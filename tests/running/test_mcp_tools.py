@@ -138,7 +138,7 @@ async def test_a_program_gets_the_environment_that_the_file_names_and_no_other_s
     [
         ("dies", ["could not be started", "Connection closed", "It wrote: no database at localhost:5432"]),
         ("mute", ["could not be started", "it took longer than 0.3 s"]),
-        ("absent", ["could not be started", "No such file or directory", "no-such-program"]),
+        ("absent", ["could not be started", "no-such-program cannot be run: No such file"]),
     ],
 )
 async def test_a_run_whose_server_cannot_be_started_fails_and_says_why_and_the_turn_goes_on(
@@ -203,8 +203,9 @@ async def test_a_turn_that_is_stopped_or_left_in_the_middle_of_a_call_leaves_no_
     assert not any(map(alive, processes(tmp_path)))
 
 
-def test_a_server_ends_when_the_process_that_started_it_is_killed(tmp_path: Path) -> None:
-    write_team(tmp_path, "stdio", steps(f'{{tool = "shelf__waits", args = {{pipe = "{tmp_path}/pipe"}}}}'))
+@pytest.mark.parametrize("kind", ["stdio", "stubborn"])
+def test_a_server_ends_when_the_process_that_started_it_is_killed(tmp_path: Path, kind: str) -> None:
+    write_team(tmp_path, kind, steps(f'{{tool = "shelf__waits", args = {{pipe = "{tmp_path}/pipe"}}}}'))
     with subprocess.Popen([*COMMAND, "run", "go"], cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as ran:
         assert (tmp_path / "pipe").read_text() == "begun"
         (server,) = processes(tmp_path)

@@ -17,6 +17,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
 from restante.errors import McpServerFailed
 from restante.running.mcp_servers import McpServer
+from restante.running.toolsets import tether
 
 SHOWN_BYTES = 500
 """How much of what a server wrote to its standard error an error shows: the end of it."""
@@ -150,8 +151,8 @@ def _toolset(server: McpServer, errors: BinaryIO | None) -> AbstractToolset[Any]
     else:
         environment = {name: _variable(name) for name in server.env_from}
         client = StdioTransport(
-            server.command,
-            list(server.args),
+            sys.executable,
+            ["-I", "-S", tether.__file__, str(os.getpid()), server.command, *server.args],
             env=environment,
             cwd=str(server.folder),
             keep_alive=False,
