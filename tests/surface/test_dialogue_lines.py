@@ -12,6 +12,7 @@ from restante.running.agents import build_agents
 from restante.running.config import load_config
 from restante.running.platform import open_platform
 from restante.running.tasks import owning_group
+from restante.surface.cli.dialogue_commands import COMMANDS, LEAVING
 from restante.surface.cli.dialogue_talk import Dialogue
 from tests.surface.terminal import restante, restante_process, write_team
 
@@ -70,6 +71,13 @@ def test_a_turn_that_fails_has_another_exit_code(tmp_path: Path) -> None:
     ran = restante_process("chat", folder=tmp_path, stdin=b"one\n")
 
     assert (ran.code, "Failed: ScriptEnded: " in ran.err) == (1, True)
+
+
+def test_the_page_on_the_terminal_lists_every_command() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "on-the-terminal.md").read_text()
+
+    listed = [line.split("`")[1].split()[0] for line in page.splitlines() if line.startswith("| `/")]
+    assert listed == [*(f"/{name}" for name in COMMANDS), f"/{LEAVING[0]}"]
 
 
 class Failing:

@@ -25,6 +25,7 @@ def init(folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where to 
     show(f"Wrote {shown(folder / CONFIG_NAME)}, {SCRIPT_NAME} and {FOLDER_NAME}/. Next:")
     where = f"cd {shown(folder)} && " if folder.resolve() != Path.cwd() else ""
     show(f'  {where}restante run "What is new?"')
+    show(f"  {where}restante chat")
 
 
 def _make_folders(folder: Path) -> None:

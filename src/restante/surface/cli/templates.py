@@ -8,7 +8,7 @@ CONFIG_TEXT = '''\
 # An unknown key is refused with its line, so a slip does not go unnoticed.
 
 policy = "default"      # the rules of a turn's messages; "classic" follows the system that restante grew out of
-entry = "assistant"     # the agent that `restante run` talks to
+entry = "assistant"     # the agent that `restante run` and `chat` talk to
 
 [limits]                # every limit has a default; these two are here to show how
 rounds = 10             # model calls of an agent before it must answer
