@@ -87,6 +87,20 @@ def test_an_entry_names_the_other_runs_that_did_read_the_message(policy: BusPoli
     assert unmet.also_read_by == ("coder#1", "researcher#1")
 
 
+@pytest.mark.rows("T348")
+def test_those_who_also_read_a_message_are_named_in_the_order_of_the_roster_whoever_read_first() -> None:
+    bus = MessageBus()
+    failing, writer = bus.open("coder"), bus.open("researcher")
+    writer.send("everyone", "hello")
+    failing.close("error")
+    late = [bus.open("coder"), bus.open("scout")]
+    for reader in reversed(late):
+        reader.drain()
+        reader.returned()
+
+    assert bus.close().unmet[0].also_read_by == ("coder#2", "scout#1")
+
+
 @both
 @pytest.mark.rows("T125")
 @pytest.mark.parametrize(

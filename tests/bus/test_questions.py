@@ -282,6 +282,18 @@ def test_the_end_of_who_was_asked_is_told_with_how_unless_it_replied_before() ->
     assert a.asked(answered).target == "c#1"
 
 
+@pytest.mark.rows("T251")
+@pytest.mark.parametrize("more", [True, False])
+def test_an_entry_agent_that_runs_once_more_has_not_ended_for_who_asked_it(more: bool) -> None:
+    bus, (a,) = crew("a")
+    entry = bus.open_entry("assistant")
+    question = asked(a, "assistant")
+
+    entry.close("answered", more=more)
+
+    assert a.asked(question).ended == (None if more else "answered")
+
+
 @pytest.mark.rows("T370")
 def test_under_classic_nobody_is_known_to_have_ended() -> None:
     _, (a, b) = crew("a", "b", policy=BusPolicy.classic())

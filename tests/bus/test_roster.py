@@ -41,6 +41,14 @@ def test_by_default_a_run_that_has_ended_keeps_its_line_and_says_how() -> None:
     ]
 
 
+def test_only_the_entry_agent_can_run_once_more() -> None:
+    bus = MessageBus()
+    for reader in (bus.open_entry("assistant"), bus.open("researcher")):
+        reader.close("answered", more=True)
+
+    assert states(bus) == {"assistant": "waiting", "researcher#1": "finished"}
+
+
 def test_a_run_that_is_open_when_its_turn_ends_reads_no_more_and_nobody_says_how_it_ended() -> None:
     bus = MessageBus()
     bus.open("researcher")
