@@ -73,7 +73,6 @@ class MessageBus:
         with self._lock:
             self._check_opening(label)
             run = self._directory.mint(label)
-            run.opened_at = len(self._ledger.mails)
             reader = self._opened(run)
         self._tell()
         return reader
@@ -202,9 +201,10 @@ class MessageBus:
         mail = self._ledger.find(message_id)
         if mail is None:
             return False
-        if any(owed.run is sender for owed in (*mail.owed, *mail.readings)):
+        # Its own message, too, if that came back.
+        if any(reading.run is sender for reading in mail.readings):
             return True
-        return sender in self._directory.meant.get(mail.message.to, ()) and mail.message.sender != message.sender
+        return sender in self._directory.meant[mail.message.to] and mail.message.sender != message.sender
 
     def _accept(self, message: Message, sender: Run | None, match: Match) -> Receipt:
         notes = self._notes

@@ -130,14 +130,13 @@ class Ledger:
 
     def _backlog(self, run: Run) -> list[Reading]:
         low, high = run.seen_to, run.backlog_to
-        own = None if self._policy.own_sends_come_back else run.address
         entry = run is self._entry
         return [
             Reading(mail.message, run)
             for of_label in (self._of_label[EVERYONE], self._of_label.get(run.label, ()))
             for mail in _between(of_label, low, high)
             # What the entry agent is owed waits in its queue, however long ago it was sent.
-            if mail.message.sender != own and not (entry and any(owed.run is run for owed in mail.owed))
+            if mail.message.sender != run.address and not (entry and any(owed.run is run for owed in mail.owed))
         ]
 
     def _note_deliveries(self, run: Run, deliveries: Sequence[Delivery]) -> None:
@@ -223,7 +222,7 @@ class Ledger:
                 owed.reason = reason
         given_back = [owed for owed in claimed if owed.state == "accepted"]
         if given_back:
-            run.queue = sorted([*given_back, *run.queue], key=_place)
+            run.queue = [*given_back, *run.queue]
 
     def _may_come_again(self, owed: Owed, run: Run) -> bool:
         if run is not self._entry:

@@ -30,7 +30,7 @@ class Run:
         self.claimed: list[Owed] = []
         """What it has drained and no call has returned yet."""
         self.opened_at = 0
-        """The sequence of the list when it first opened: what is older is replayed."""
+        """Of the entry agent, the sequence of the list when it first opened: what it was owed before is replayed."""
         self.seen_to = 0
         """Up to here it has been shown the list."""
         self.backlog_to = 0
