@@ -65,6 +65,36 @@ def test_commands_work_by_lines_and_what_cannot_be_done_ends_with_its_exit_code(
     assert [chat["turns"] for chat in chats] == [2]
 
 
+NUDGED = """\
+[[assistant]]
+call = {tool = "spawn", args = {agent = "researcher", task = "look"}}
+[[assistant]]
+say = ""
+[[assistant]]
+say = "It is 42."
+[[researcher]]
+call = {tool = "send_message", args = {to = "assistant", text = "found it"}}
+[[researcher]]
+say = "42"
+"""
+
+
+@both
+@pytest.mark.rows("T316")
+def test_what_the_loop_itself_says_has_another_sign_than_a_message(tmp_path: Path, policy: str) -> None:
+    write_team(tmp_path, NUDGED, config=f'policy = "{policy}"')
+
+    ran = restante_process("chat", folder=tmp_path, stdin=b"one\n/rounds assistant\n")
+    exported = restante("export", folder=tmp_path).out
+
+    assert "\n! assistant: its answer could not be used, and it is asked again\n" in ran.out
+    assert "\nMessage (mid-turn): [message from researcher#1] found it\n" in ran.err
+    assert ran.err.count("Message (mid-turn)") == 1
+    assert ran.err.count("\n! The loop says: ") == 1
+    assert exported.count("**Message (mid-turn):**") == 1
+    assert exported.count("**The loop asks again:** ") == 1
+
+
 def test_a_turn_that_fails_has_another_exit_code(tmp_path: Path) -> None:
     write_team(tmp_path, "[[assistant]]\nwhen = 'never'\nsay = 'x'\n")
 

@@ -161,6 +161,10 @@ def _wrap_up(entry: JournalEntry, shown: Shown) -> Block:
     return ["*Wrap-up: the rounds are used up, and this call has no tools*"]
 
 
+def _nudge(entry: JournalEntry, shown: Shown) -> Block:
+    return lead("**The loop asks again:**", str(entry.facts["text"]), shown)
+
+
 def _model_text(entry: JournalEntry, shown: Shown) -> Block:
     return lead(f"**{entry.address}:**", str(entry.facts["text"]), shown)
 
@@ -181,6 +185,7 @@ _HOW = {
 }
 _BLOCKS: Mapping[str, Callable[[JournalEntry, Shown], Block]] = {
     "round": _round,
+    "nudge": _nudge,
     "wrap_up": _wrap_up,
     "delivery": _delivery,
     "model_text": _model_text,
