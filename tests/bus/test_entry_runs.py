@@ -197,3 +197,14 @@ def test_while_an_entry_run_is_open_its_reader_is_given_again(policy: BusPolicy)
     assert bus.open_entry("assistant") is reader
     reader.close("answered")
     assert bus.open_entry("assistant") is not reader
+
+
+@both
+def test_how_an_entry_run_ended_is_forgotten_when_the_next_one_begins(policy: BusPolicy) -> None:
+    bus = MessageBus(policy)
+    bus.open_entry("assistant").close("error", error="boom", more=True)
+    assert bus.record()["runs"][0]["how"] == "error"
+
+    bus.open_entry("assistant")
+
+    assert bus.record()["runs"][0]["how"] is None
