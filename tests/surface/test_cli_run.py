@@ -98,7 +98,7 @@ def test_the_prompt_comes_from_standard_input_whole_and_the_turn_comes_as_json(t
     turn = json.loads(ran.out)
     assert (turn["state"], turn["answer"], ran.code) == ("ended_ok", "ja \u202e", 0)
     assert "\u202e" not in ran.out
-    assert turn["entries"][0]["kind"] == "run_opened"
+    assert turn["entries"][0]["kind"] == "bus_opened"
 
 
 def test_the_chats_of_a_store_are_listed_with_the_newest_first(tmp_path: Path) -> None:

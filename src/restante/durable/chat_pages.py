@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from restante.durable import chats
 from restante.durable.chats import Chat
 from restante.durable.db.database import Row, Transaction
+from restante.durable.pages import LAST_SEQUENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +32,7 @@ class ChatPage:
 
 def list_chats(tx: Transaction, *, agent: str | None = None, after: int = 0, limit: int) -> ChatPage:
     """At most `limit` chats, of the agent with that name or id or of all. `after` 0 is the beginning."""
-    rows = tx.all(_PAGE, agent, agent, agent, None, None, after, after, limit + 1)
+    rows = tx.all(_PAGE, agent, agent, agent, None, None, after or LAST_SEQUENCE, limit + 1)
     shown = rows[:limit]
     return ChatPage(
         chats=tuple(_of(row) for row in shown),
@@ -43,7 +44,7 @@ def list_chats(tx: Transaction, *, agent: str | None = None, after: int = 0, lim
 def get_in_list(tx: Transaction, chat_id: str) -> ChatInList:
     """One chat as the list has it. Raises `NotFound`."""
     chats.get_chat(tx, chat_id)
-    return _of(tx.all(_PAGE, None, None, None, chat_id, chat_id, 0, 0, 1)[0])
+    return _of(tx.all(_PAGE, None, None, None, chat_id, chat_id, LAST_SEQUENCE, 1)[0])
 
 
 _PAGE = (
@@ -52,7 +53,7 @@ _PAGE = (
     " (SELECT t.turn_id FROM turns t WHERE t.chat_id = c.chat_id AND t.state = 'running') AS running,"
     " (SELECT t.state FROM turns t WHERE t.chat_id = c.chat_id ORDER BY t.sequence DESC LIMIT 1) AS last_state"
     " FROM chats c JOIN agents a ON a.agent_id = c.agent_id"
-    " WHERE (? IS NULL OR a.name = ? OR a.agent_id = ?) AND (? IS NULL OR c.chat_id = ?) AND (? = 0 OR c.activity < ?)"
+    " WHERE (? IS NULL OR a.name = ? OR a.agent_id = ?) AND (? IS NULL OR c.chat_id = ?) AND c.activity < ?"
     " ORDER BY c.activity DESC LIMIT ?"
 )
 

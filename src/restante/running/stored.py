@@ -12,7 +12,7 @@ from restante.durable.chats import Chat
 from restante.durable.cuts import Cut
 from restante.durable.db.database import Committed, Transaction
 from restante.durable.db.lock import find_holder, lock_store
-from restante.durable.db.sqlite import open_sqlite, write_beside
+from restante.durable.db.sqlite import open_sqlite, read_beside, write_beside
 from restante.durable.principals import NewToken
 from restante.durable.searches import HitPage
 from restante.errors import BadLabel, InvalidArguments, NotFound
@@ -31,7 +31,7 @@ OWNER = "owner"
 async def read_chat(store: Path, chat_id: str | None) -> Transcript:
     """A chat as it is stored, or the newest one. Raises `NotFound` and `StoreUnavailable`."""
     _check_there(store)
-    return await _within(store, lambda tx: read_transcript(tx, chat_id))
+    return await _read(store, lambda tx: read_transcript(tx, chat_id))
 
 
 async def list_chats(store: Path, limit: int | None) -> ChatPage:
@@ -40,25 +40,25 @@ async def list_chats(store: Path, limit: int | None) -> ChatPage:
     Raises `NotFound` and `StoreUnavailable`, as everything here.
     """
     _check_there(store)
-    return await _within(store, lambda tx: chat_pages.list_chats(tx, limit=limit or _ALL))
+    return await _read(store, lambda tx: chat_pages.list_chats(tx, limit=limit or _ALL))
 
 
 async def find_chat(store: Path, chat_id: str) -> ChatInList:
     """A chat in short."""
     _check_there(store)
-    return await _within(store, lambda tx: chat_pages.get_in_list(tx, chat_id))
+    return await _read(store, lambda tx: chat_pages.get_in_list(tx, chat_id))
 
 
 async def search_chats(store: Path, text: str, limit: int | None) -> HitPage:
     """The words of persons in which a text occurs. Raises `InvalidArguments`, too."""
     _check_there(store)
-    return await _within(store, lambda tx: searches.search(tx, text, limit=limit or _ALL))
+    return await _read(store, lambda tx: searches.search(tx, text, limit=limit or _ALL))
 
 
 async def list_cuts(store: Path, chat_id: str) -> list[Cut]:
     """The places where a chat can be cut."""
     _check_there(store)
-    return await _within(store, lambda tx: cuts.list_cuts(tx, chat_id))
+    return await _read(store, lambda tx: cuts.list_cuts(tx, chat_id))
 
 
 async def rename_chat(store: Path, chat_id: str, title: str) -> Chat:
@@ -132,10 +132,18 @@ async def _make_token(store: Path, label: str) -> NewToken:
     return await _within(store, lambda tx: principals.create_token(tx, label, now_ms))
 
 
+async def _read(store: Path, question: Callable[[Transaction], T]) -> T:
+    if find_holder(store) is None:
+        return await _alone(store, question)
+    return await asyncio.to_thread(read_beside, store, question)
+
+
 async def _within(store: Path, change: Callable[[Transaction], T]) -> T:
     if find_holder(store) is None:
         return await _alone(store, change)
-    return await asyncio.to_thread(_beside, store, change)
+    # One short transaction of SQLite's own, and nothing that the holder runs changes. A token is a row that it looks
+    # for when it is used; of a change in its chats it hears with its next look for lost signals.
+    return await asyncio.to_thread(write_beside, store, change)
 
 
 async def _alone(store: Path, change: Callable[[Transaction], T]) -> T:
@@ -149,14 +157,6 @@ async def _alone(store: Path, change: Callable[[Transaction], T]) -> T:
     with lock_store(store):
         async with open_sqlite(store, _nobody_listens, now_ms=now_ms) as database:
             return await database.write(whole)
-
-
-def _beside(store: Path, change: Callable[[Transaction], T]) -> T:
-    """While another process holds the store: one short transaction of SQLite's own, and nothing that it runs changes.
-
-    Reading is always safe. A token is a row that the holder looks for when it is used, so it need not be told.
-    """
-    return write_beside(store, change)
 
 
 def _check_there(store: Path) -> None:

@@ -3,9 +3,9 @@
 import asyncio
 import os
 import sqlite3
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from queue import SimpleQueue
 from typing import cast
@@ -128,16 +128,33 @@ def write_beside(path: Path, change: Callable[[Transaction], T], busy_timeout_s:
 
     Raises `StoreUnavailable`, also where the store has another schema than ours.
     """
+    with _beside(path, busy_timeout_s) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        tx = SqliteTransaction(connection, store_id_of(connection))
+        done = change(tx)
+        tx.finish()
+        connection.execute("COMMIT")
+        return done
+
+
+def read_beside(path: Path, question: Callable[[Transaction], T], busy_timeout_s: float = BUSY_TIMEOUT_S) -> T:
+    """Run `question` on one unchanging view while another process holds the store, which goes on writing.
+
+    Raises what `write_beside` does.
+    """
+    with _beside(path, busy_timeout_s) as connection:
+        connection.execute("PRAGMA query_only = ON")
+        connection.execute("BEGIN")
+        return question(SqliteTransaction(connection, store_id_of(connection)))
+
+
+@contextmanager
+def _beside(path: Path, busy_timeout_s: float) -> Generator[sqlite3.Connection]:
     try:
         with closing(_connect(path, busy_timeout_s)) as connection:
             if check_schema(connection) != migrations()[-1][0]:
                 raise StoreUnavailable("The store is in use by another version of restante.", field="schema")
-            connection.execute("BEGIN IMMEDIATE")
-            tx = SqliteTransaction(connection, store_id_of(connection))
-            done = change(tx)
-            tx.finish()
-            connection.execute("COMMIT")
-            return done
+            yield connection
     except sqlite3.Error as error:
         raise failure_of(error) from error
 
