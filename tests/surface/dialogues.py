@@ -66,8 +66,9 @@ class Person:
 
     def leaves(self) -> int:
         """Wait until the command has ended; its exit code."""
-        while self._look(PATIENCE_SECONDS):
-            pass
+        end = time.monotonic() + PATIENCE_SECONDS
+        while self._look(max(end - time.monotonic(), 0)):
+            assert time.monotonic() < end, f"It never ended:\n{self.page()}"
         return self.process.wait(PATIENCE_SECONDS)
 
     def page(self) -> str:

@@ -34,8 +34,8 @@ def test_what_is_typed_while_an_answer_comes_joins_the_turn_at_once(tmp_path: Pa
         page = person.sees("person -> assistant: and this  ○ accepted")
         assert "and ends." not in page
         gates.open("go")
-        page = person.sees("person -> assistant: and this  ✓ delivered")
-        page = person.sees("You said more.")
+        person.sees("person -> assistant: and this  ✓ delivered")
+        page = person.sees("tokens in")
         person.types("\x04")
         assert person.leaves() == 0
 
@@ -250,7 +250,9 @@ def test_hostile_text_is_shown_as_text_in_every_view_and_does_nothing(tmp_path: 
     assert f"> {typed}" in page
     assert f"researcher#1 -> assistant: {SEEN}  ✓ delivered" in page
     assert f": {SEEN} (" in page.replace("\n", "")
-    assert SEEN in exported
+    # The export breaks lines where the text has a carriage return.
+    assert SEEN.partition(r"\r")[0] in exported
+    assert SEEN.partition(r"\r")[2] in exported
     assert title == ""
     assert all(acts.encode() not in raw for acts in ("owned\x07", "\x1b[2J", "\x9b", "\u202e"))
     assert not (tmp_path / "t").exists()
@@ -320,7 +322,7 @@ def test_what_was_said_before_comes_back_and_many_lines_can_be_pasted(tmp_path: 
         person.pastes("one\ntwo\nthree")
         person.looks_until(lambda _: person.input() == "onetwothree", "three lines in the input")
         person.types("\r")
-        person.sees("Yes.")
+        person.sees("tokens in")
         person.resizes(60, 25)
         person.types("\x1b[A")
         person.looks_until(lambda _: person.input() == "onetwothree", "the same again")

@@ -166,6 +166,9 @@ class Dialogue:
     def _take(self, chat_id: str, event: Event) -> None:
         if isinstance(event, TurnBegan):
             self._turns.setdefault(event.turn_id, chat_id)
+        if isinstance(event, TurnEnded):
+            self._turns.pop(event.turn.turn_id, None)
+            self.unanswered += event.turn.state != "ended_ok"
         try:
             if chat_id == self.chat_id:
                 self._show(event)
@@ -173,9 +176,6 @@ class Dialogue:
                 self.output.tell(_notice(chat_id, event.turn))
         except Exception:
             logger.exception("Something of %s could not be shown.", chat_id)
-        if isinstance(event, TurnEnded):
-            self._turns.pop(event.turn.turn_id, None)
-            self.unanswered += event.turn.state != "ended_ok"
         self._news.set()
 
     def _show(self, event: Event) -> None:
