@@ -203,8 +203,9 @@ def test_while_an_entry_run_is_open_its_reader_is_given_again(policy: BusPolicy)
 def test_how_an_entry_run_ended_is_forgotten_when_the_next_one_begins(policy: BusPolicy) -> None:
     bus = MessageBus(policy)
     bus.open_entry("assistant").close("error", error="boom", more=True)
-    assert bus.record()["runs"][0]["how"] == "error"
+    ended = bus.record()["runs"][0]
 
     bus.open_entry("assistant")
 
-    assert bus.record()["runs"][0]["how"] is None
+    runs = bus.record()["runs"][0]
+    assert [(run["how"], run["error"]) for run in (ended, runs)] == [("error", "boom"), (None, None)]

@@ -130,6 +130,17 @@ def test_a_run_in_its_wrap_up_is_named_as_not_reached_where_another_is_matched(t
 
 
 @pytest.mark.rows("T106")
+def test_a_run_in_its_wrap_up_is_not_told_that_it_did_not_reach_itself() -> None:
+    bus = MessageBus()
+    late, writer, ended = wrapping(bus), bus.open("coder"), bus.open("researcher")
+    ended.close("answered")
+
+    receipt = late.send("everyone", "the last words")
+
+    assert (matched(receipt), receipt.not_reached) == ([writer.address], (("researcher#2", "finished"),))
+
+
+@pytest.mark.rows("T106")
 def test_the_line_of_a_run_in_its_wrap_up_says_that_it_runs_and_no_longer_reads() -> None:
     bus = MessageBus()
     writer, late = bus.open("coder"), wrapping(bus)

@@ -116,3 +116,38 @@ def test_only_accepted_messages_of_agents_count(policy: BusPolicy) -> None:
 
     assert [a.send("everyone", "hello").code for _ in range(3)] == [None, None, "rate_limited"]
     assert [a.send("b#1", "hello").code for _ in range(3)] == [None, None, "rate_limited"]
+
+
+@both
+@pytest.mark.rows("T342", "B74")
+def test_the_person_and_senders_from_outside_may_write_when_agents_have_used_up_their_limits(policy: BusPolicy) -> None:
+    bus = MessageBus(replace(policy, pair_messages=0, broadcasts=0))
+    a, _ = bus.open("a"), bus.open("b")
+    assert [a.send(to, "hello").code for to in ("everyone", "b")] == ["rate_limited"] * 2
+
+    for to in ("everyone", "b"):
+        assert bus.send_person("hello", to=to).accepted
+        assert bus.send_external("desk", "hello", message_id=f"x-{to}", to=to).accepted
+
+
+@both
+@pytest.mark.rows("T341")
+def test_a_limit_on_pairs_alone_leaves_messages_to_everyone_without_one(policy: BusPolicy) -> None:
+    bus = MessageBus(replace(policy, pair_messages=1))
+    a, _ = bus.open("a"), bus.open("b")
+
+    assert [a.send("everyone", "hello").accepted for _ in range(3)] == [True] * 3
+    assert [a.send("b", "hello").code for _ in range(2)] == [None, "rate_limited"]
+
+
+@both
+@pytest.mark.rows("T341", "B77")
+def test_a_label_send_is_refused_whole_whichever_of_its_pairs_is_full(policy: BusPolicy) -> None:
+    bus, a, first = pair(policy)
+    exchange(a, bus.open("b"), 8)
+
+    receipt = a.send("b", "to both")
+
+    assert receipt.code == "rate_limited"
+    assert "between a#1 and b#2" in receipt.text
+    assert first.drain() == ()

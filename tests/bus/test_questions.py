@@ -126,10 +126,49 @@ def test_a_question_to_several_is_refused_with_the_addresses_to_choose_from(poli
     assert bus.record()["messages"] == []
 
 
-@pytest.mark.rows("T253")
+@pytest.mark.rows("T253", "T087")
 def test_a_question_to_everyone_is_refused_where_nobody_else_reads() -> None:
     _, (scout,) = crew("scout")
+    receipt = scout.question("everyone", "anybody?")
+    assert receipt.code == "ambiguous_target"
+    assert "nobody else reads now" in receipt.text
+
+
+@pytest.mark.rows("T253")
+def test_a_question_to_everyone_is_refused_where_one_other_reads() -> None:
+    _, (scout, _) = crew("scout", "coder")
     assert scout.question("everyone", "anybody?").code == "ambiguous_target"
+
+
+@both
+@pytest.mark.rows("T250")
+@pytest.mark.parametrize("deadline_s", [0.25, 3_600])
+def test_a_deadline_may_be_short_and_as_long_as_the_longest(policy: BusPolicy, deadline_s: float) -> None:
+    _, (scout, _) = crew("scout", "coder", policy=policy)
+    assert scout.question("coder#1", "which?", deadline_s=deadline_s).accepted
+
+
+@both
+def test_a_later_run_of_the_label_that_was_asked_does_not_answer_for_the_one_that_was(policy: BusPolicy) -> None:
+    bus, (scout, _) = crew("scout", "coder", policy=policy)
+    question = asked(scout, "coder")
+    late = bus.open("coder")
+    late.drain()
+
+    assert late.send("scout#1", "the red one", in_reply_to=question).accepted
+
+    assert scout.asked(question).reply_id is None
+
+
+@both
+def test_an_answer_that_goes_to_somebody_else_is_no_reply(policy: BusPolicy) -> None:
+    _, (scout, coder, _) = crew("scout", "coder", "writer", policy=policy)
+    question = asked(scout, "coder#1")
+    coder.drain()
+
+    assert coder.send("writer#1", "the red one", in_reply_to=question).accepted
+
+    assert scout.asked(question).reply_id is None
 
 
 @pytest.mark.rows("T252")

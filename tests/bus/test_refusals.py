@@ -35,6 +35,7 @@ def test_a_run_that_has_not_been_spawned_cannot_be_written_to_but_everyone_can(p
         receipt = assistant.send(to, "check the cache")
         assert (receipt.accepted, receipt.code) == (False, "not_found")
         assert repr(to) in receipt.text
+        assert "person" not in receipt.text
         assert listed(receipt.text) == ["assistant", "everyone"]
 
     assert assistant.send("everyone", "check the cache").accepted
@@ -61,6 +62,9 @@ def test_a_send_that_means_only_oneself_is_refused_and_not_quietly_dropped(label
     receipt = sender.send(to, "note to myself")
 
     assert (receipt.accepted, receipt.code) == (False, "self_send")
+    means = "is your own address" if to == sender.address else f"means only yourself, {sender.address}"
+    assert receipt.text.startswith(f"{to!r} {means}. ")
+    assert f"- {sender.address} (running) (you)\n" in receipt.text
     assert listed(receipt.text) == ["researcher#1", "researcher#2", "coder#1", "everyone"]
     assert the_list(bus) == []
     assert sender.drain() == ()

@@ -68,7 +68,7 @@ class Run:
         self.holder = holder
         self.reads = True
         self.more = False
-        self.how = None
+        self.how = self.error = None
         self._changed()
 
     def close(self, how: How | None, error: str | None = None, *, more: bool = False) -> None:
