@@ -28,14 +28,14 @@ def demos() -> dict[str, str]:
 
 @pytest.mark.parametrize("policy", ["default", "classic"])
 def test_the_books_of_the_demo_balance(demos: dict[str, str], policy: str) -> None:
-    assert "5 accepted = 4 delivered + 1 reported, 0 unexplained" in demos[policy]
+    assert "8 accepted = 7 delivered + 1 reported, 0 unexplained" in demos[policy]
 
 
 @pytest.mark.parametrize("policy", ["default", "classic"])
-def test_the_demo_is_about_two_dozen_lines(demos: dict[str, str], policy: str) -> None:
+def test_the_demo_is_about_three_dozen_lines(demos: dict[str, str], policy: str) -> None:
     lines = [line for line in demos[policy].splitlines() if line.strip()]
 
-    assert 20 <= len(lines) <= 36
+    assert 28 <= len(lines) <= 42
     assert lines[-2].startswith("Your model:")
     assert lines[-1].startswith("Your agents:")
 
@@ -55,6 +55,13 @@ def test_by_default_thanks_to_a_finished_worker_are_refused_at_once(demos: dict[
 def test_under_classic_the_same_thanks_are_accepted_and_then_reported(demos: dict[str, str]) -> None:
     assert "✗ refused" not in demos["classic"]
     assert "Undelivered: assistant -> researcher#1: Thank you for the fruits!" in demos["classic"]
+
+
+@pytest.mark.parametrize("policy", ["default", "classic"])
+def test_an_orchestrator_that_waits_is_asked_answers_and_redirects(demos: dict[str, str], policy: str) -> None:
+    assert "researcher#1 -> assistant: Paper or ink: which is right?  ✓ delivered" in demos[policy]
+    assert "assistant -> researcher#1: The paper: it is from 1612.  ✓ delivered" in demos[policy]
+    assert "assistant -> researcher#2: Leave the ink: who drew it?  ✓ delivered" in demos[policy]
 
 
 @pytest.mark.parametrize("policy", ["default", "classic"])

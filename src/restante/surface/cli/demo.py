@@ -39,6 +39,7 @@ async def play(policy: BusPolicy, console: Console, sleep: Sleep = asyncio.sleep
             scenes = Scenes(platform, console, sleep)
             await scenes.two_at_once()
             await scenes.thanks_too_late()
+            await scenes.redirect()
             await scenes.lost_answer()
             scenes.close()
             return scenes.books
@@ -64,9 +65,15 @@ class Scenes:
         self._title(2, title)
         await self._turn("Name three citrus fruits.")
 
+    async def redirect(self) -> None:
+        """Two background workers: one asks whoever waits for it, the other is told to do something else."""
+        title = "An orchestrator waits for two workers. One asks it something; it answers, and redirects the other."
+        self._title(3, title)
+        await self._turn("How old is this map, and whose is it?")
+
     async def lost_answer(self) -> None:
         """A client whose connection breaks at the worst moment, and an agent that answers when it likes."""
-        self._title(3, "A client writes to a hosted agent over HTTP. The connection breaks before the receipt arrives.")
+        self._title(4, "A client writes to a hosted agent over HTTP. The connection breaks before the receipt arrives.")
         token = (await self._platform.create_token(CLIENT)).token
         async with running_server(self._platform) as url:
             await _send_and_hang_up(url, token)
@@ -94,7 +101,7 @@ class Scenes:
 
     def close(self) -> None:
         """The table with the books, and how to go on."""
-        self._title(4, "What became of every message, for each address; what was refused was never accepted:")
+        self._title(5, "What became of every message, for each address; what was refused was never accepted:")
         self._console.print(self.books.table(self._console.width))
         self._console.print(f"[bold]{self.books.sentence()}[/]\n")
         self._say('Your model:  restante init && restante run "What is new?"    (restante.toml names the model)')
@@ -108,7 +115,6 @@ class Scenes:
             async for entry in self._platform.watch(chat_id):
                 view.take(entry)
         (turn,) = (await self._platform.transcript(chat_id)).turns
-        self._say(f"[bold]assistant[/]: {turn.answer}")
         for sentence in Leftovers(turn).sentences():
             self._say(f"[red]{escape(sentence)}[/]")
         self._console.print()

@@ -10,7 +10,7 @@ from restante.bus.policy import BusPolicy
 from restante.running.agents import Hosted
 from restante.running.config import AgentConfig, Config
 from restante.testing.scripted import REPLY_ADDRESS, ScriptedModel, call, calls, says
-from restante.turn import messaging_tools
+from restante.turn import asking_tools, messaging_tools
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -37,7 +37,7 @@ def config_of(policy: BusPolicy) -> Config:
 
 
 def _assistants(sleep: Sleep) -> Model:
-    """The assistant of the first scene, then that of the second."""
+    """The assistant of each of the first three scenes."""
     two_at_once = (
         calls(
             call("spawn", agent=RESEARCHER, task="Find the answer and tell everyone."),
@@ -54,11 +54,26 @@ def _assistants(sleep: Sleep) -> Model:
         ),
         says("Orange, lemon, lime. I thanked the researcher.", seconds=0.8),
     )
-    return ScriptedModel.of_runs(two_at_once, thanks_too_late, sleep=sleep)
+    workers = ["researcher#1", "researcher#2"]
+    redirect = (
+        calls(
+            call("spawn", agent=RESEARCHER, task="Date the map.", background=True),
+            call("spawn", agent=RESEARCHER, task="Date the map by its ink.", background=True),
+        ),
+        calls(call("await_workers", addresses=workers), seconds=0.6),
+        calls(
+            call("send_message", to="researcher#1", text="The paper: it is from 1612."),
+            call("send_message", to="researcher#2", text="Leave the ink: who drew it?"),
+            seconds=0.8,
+        ),
+        calls(call("await_workers", addresses=workers), seconds=0.6),
+        says("The map was drawn in 1612, by Hessel.", seconds=0.8),
+    )
+    return ScriptedModel.of_runs(two_at_once, thanks_too_late, redirect, sleep=sleep)
 
 
 def _researchers(sleep: Sleep) -> Model:
-    """The two researchers of the first scene, then that of the second."""
+    """The two researchers of the first scene, then that of the second, then the two of the third."""
     finds = (
         calls(call("send_message", to="everyone", text="the answer is 42"), seconds=1.0),
         says("I told everyone that the answer is 42.", seconds=0.8),
@@ -68,7 +83,15 @@ def _researchers(sleep: Sleep) -> Model:
         says("researcher#1 wrote to me that the answer is 42.", seconds=1.2),
     )
     names = (says("Orange, lemon, lime.", seconds=0.8),)
-    return ScriptedModel.of_runs(finds, looks, names, sleep=sleep)
+    asks = (
+        calls(call("ask", to=ENTRY, text="Paper or ink: which is right?"), seconds=1.0),
+        says("1612, by its paper.", seconds=1.0),
+    )
+    is_redirected = (
+        calls(call("list_agents"), seconds=3.4),
+        says("Hessel drew it.", seconds=1.0),
+    )
+    return ScriptedModel.of_runs(finds, looks, names, asks, is_redirected, sleep=sleep)
 
 
 def _clerk(sleep: Sleep) -> Model:
@@ -78,7 +101,7 @@ def _clerk(sleep: Sleep) -> Model:
 
 
 def _agent(model: Model) -> Agent:
-    return Agent(model, toolsets=[messaging_tools()])
+    return Agent(model, toolsets=[messaging_tools(), asking_tools()])
 
 
 def _hosted(name: str, agent: Agent, delegates: Mapping[str, Agent]) -> Hosted:
