@@ -226,6 +226,24 @@ def test_a_ring_of_questions_is_refused_with_its_chain(policy: BusPolicy) -> Non
     assert c.send("a#1", "plain").accepted
 
 
+@pytest.mark.rows("T254")
+def test_under_classic_a_run_that_asks_itself_is_told_that_this_is_a_ring() -> None:
+    _, (a,) = crew("a", policy=BusPolicy.classic())
+    receipt = a.question("a#1", "?")
+    assert receipt.code == "wait_cycle"
+    assert "that is yourself" in receipt.text
+
+
+@both
+@pytest.mark.rows("T254")
+def test_of_several_chains_that_close_a_ring_the_one_of_the_run_that_opened_first_is_told(policy: BusPolicy) -> None:
+    _, (asker, target, *others) = crew("asker", "target", *"abcdefgh", policy=policy)
+    for one in reversed(others):
+        asked(target, one.address)
+        asked(one, "asker#1")
+    assert "target#1 waits for a#1, a#1 waits for you" in asker.question("target#1", "?").text
+
+
 @both
 @pytest.mark.rows("T255")
 def test_whoever_waits_for_a_worker_cannot_be_asked_by_it_or_by_its_workers(policy: BusPolicy) -> None:
@@ -282,6 +300,7 @@ def test_a_wait_that_is_over_closes_no_ring(policy: BusPolicy) -> None:
 def test_a_run_that_has_ended_waits_for_nobody(policy: BusPolicy) -> None:
     bus, (a, b, c) = crew("a", "b", "c", policy=policy)
     asked(a, "b#1")
+    asked(a, "c#1")
     a.close("cancelled")
     with b.waiting_for("c#1"):
         assert c.question("a#1", "?").code != "wait_cycle"
@@ -351,6 +370,19 @@ def test_the_reply_to_another_question_is_no_other_mail(policy: BusPolicy) -> No
     assert not a.asked(open_one).other_mail
     b.send("a#1", "and something else")
     assert a.asked(open_one).other_mail
+
+
+@both
+@pytest.mark.rows("T260")
+def test_the_reply_to_somebody_elses_question_is_other_mail(policy: BusPolicy) -> None:
+    _, (a, b, c) = crew("a", "b", "c", policy=policy)
+    answered, open_one = asked(a, "c#1"), asked(b, "c#1")
+    c.drain()
+
+    reply = c.send("everyone", "to both of you", in_reply_to=answered)
+
+    assert (a.asked(answered).reply_id, b.asked(open_one).reply_id) == (reply.message_id, None)
+    assert (a.asked(answered).other_mail, b.asked(open_one).other_mail) == (False, True)
 
 
 @both

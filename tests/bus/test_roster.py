@@ -47,6 +47,7 @@ def test_only_the_entry_agent_can_run_once_more() -> None:
         reader.close("answered", more=True)
 
     assert states(bus) == {"assistant": "waiting", "researcher#1": "finished"}
+    assert [line.how for line in bus.roster()] == [None, "answered"]
 
 
 def test_a_run_that_is_open_when_its_turn_ends_reads_no_more_and_nobody_says_how_it_ended() -> None:
@@ -90,6 +91,7 @@ def test_silence_is_no_sign_of_death() -> None:
     now = 7.0
     bus = MessageBus(clock=lambda: now)
     worker, _ = bus.open("researcher"), bus.open("coder")
+    now += 5
     worker.send("everyone", "hello")
 
     now += 300
@@ -98,3 +100,17 @@ def test_silence_is_no_sign_of_death() -> None:
         Line("researcher#1", "running", None, reads=True, last_sent_s=300.0),
         Line("coder#1", "running", None, reads=True, last_sent_s=None),
     )
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (Line("coder#1", "running", None, reads=True, last_sent_s=None), "coder#1 (running)"),
+        (Line("coder#1", "waiting", None, reads=False, last_sent_s=1.0), "coder#1 (waiting, reads no more)"),
+        (Line("coder#1", "finished", "error", reads=False, last_sent_s=None), "coder#1 (finished: error)"),
+        (Line("coder#1", "finished", None, reads=False, last_sent_s=None), "coder#1 (finished)"),
+        (Line("coder#1", None, None, reads=True, last_sent_s=None), "coder#1"),
+    ],
+)
+def test_a_line_says_what_is_known_of_a_run(line: Line, words: str) -> None:
+    assert line.in_words() == words

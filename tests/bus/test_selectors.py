@@ -91,6 +91,21 @@ def test_a_spelling_that_only_resembles_a_selector_is_refused_and_shown_the_exac
 
 @both
 @pytest.mark.rows("T063")
+def test_the_exact_spelling_that_is_shown_keeps_its_capitals(policy: BusPolicy) -> None:
+    bus = MessageBus(policy)
+    bus.open("Researcher")
+    assert "Write exactly 'Researcher'." in bus.open_entry("assistant").send("researcher", "hello").text
+
+
+@both
+@pytest.mark.rows("T066")
+@pytest.mark.parametrize("to", ["User", "PERSON", "Everyone", "System", "bus"])
+def test_a_reserved_name_in_any_letter_case_is_a_name_that_nobody_answers_to(policy: BusPolicy, to: str) -> None:
+    assert MessageBus(policy).open_entry("assistant").send(to, "hello").code == "not_found"
+
+
+@both
+@pytest.mark.rows("T063")
 def test_where_nothing_would_match_no_spelling_is_offered(policy: BusPolicy) -> None:
     bus = MessageBus(policy)
 
