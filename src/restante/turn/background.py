@@ -1,9 +1,8 @@
 """Background workers of a turn: who started them, what came of them, and how they end with the turn."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
 
 from restante.turn.clock import Clock
 from restante.turn.notes import describe
@@ -39,6 +38,12 @@ class Background:
     def __init__(self, group: asyncio.TaskGroup) -> None:
         self._group = group
         self._workers: dict[str, Worker] = {}
+        self._parents: dict[str, str] = {}
+        """Who has spawned whom, those that are waited for included."""
+
+    def spawned(self, address: str, parent: str) -> None:
+        """A run with this address has been opened by another, in the background or not."""
+        self._parents[address] = parent
 
     def start(self, address: str, parent: str, work: Work, ended: Callable[[], None]) -> None:
         """Start a worker, whose reader is open already. It makes its first step when the caller next waits.
@@ -68,10 +73,12 @@ class Background:
 
     async def cancel(self, worker: Worker) -> None:
         """Cancel a worker and what it has started, and wait until they have ended."""
-        await _cancelled(one.task for one in self._with_descendants(worker))
+        await _none_left(lambda: [one for one in self.live() if self._is_within(one.address, worker.address)])
 
-    def _with_descendants(self, worker: Worker) -> list[Worker]:
-        return [worker, *(one for child in self.of(worker.address) for one in self._with_descendants(child))]
+    def _is_within(self, address: str | None, ancestor: str) -> bool:
+        while address is not None and address != ancestor:
+            address = self._parents.get(address)
+        return address is not None
 
     def stop(self) -> None:
         """Cancel all of them, without waiting."""
@@ -80,7 +87,7 @@ class Background:
 
     async def stopped(self) -> None:
         """Cancel all of them, and wait until they have ended."""
-        await _cancelled(worker.task for worker in self.live())
+        await _none_left(self.live)
 
     async def end(self, grace_s: float, clock: Clock) -> None:
         """Wait until all have ended; when the seconds are over, cancel those that have not."""
@@ -95,9 +102,9 @@ class Background:
         await self.stopped()
 
 
-async def _cancelled(tasks: Iterable[asyncio.Task[Any]]) -> None:
-    ending = [task for task in tasks if not task.done()]
-    for task in ending:
-        task.cancel()
-    if ending:
-        await asyncio.wait(ending)
+async def _none_left(live: Callable[[], list[Worker]]) -> None:
+    # One that is about to end may have started another just before.
+    while tasks := [worker.task for worker in live()]:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)

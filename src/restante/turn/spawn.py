@@ -123,6 +123,8 @@ def _open(caller: Mailbox, label: str) -> Reader:
     except RestanteError as error:
         raise ToolFailed(f"{error.code}: {error.message}") from error
     caller.runs.opens(reader.address)
+    if caller.runs.background is not None:
+        caller.runs.background.spawned(reader.address, caller.reader.address)
     return reader
 
 

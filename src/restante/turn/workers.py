@@ -1,5 +1,6 @@
 """The tools for background workers: to wait for one's own, and to cancel one."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal, NoReturn
 
 from pydantic import WithJsonSchema
@@ -28,7 +29,7 @@ async def await_workers(
     """Wait until they have ended, mail has come, or the time is over; tell which, and what is known of each."""
     mailbox, background = _caller(ctx)
     seconds = _seconds(timeout_s, mailbox.bus.policy.wait_max_s)
-    awaited = [_own(mailbox, background, address) for address in addresses]
+    awaited = [_own(mailbox, background, address) for address in dict.fromkeys(addresses)]
     if not awaited:
         _refuse_unknown(mailbox, background, "Nobody is named.")
 
@@ -36,7 +37,8 @@ async def await_workers(
         ended = [not worker.live for worker in awaited]
         enough = all(ended) if mode == "all" else any(ended)
         mail = mailbox.reader.has_mail()
-        if not (enough or mail or late):
+        # One whose reader is closed has its result in a moment: then both facts are told at once.
+        if not (enough or late or (mail and not _any_is_ending(mailbox, awaited))):
             return None
         cause = "ended" if enough else "mail" if mail else "timeout"
         return {"cause": cause, "mail": mail, "workers": [_facts(mailbox, worker) for worker in awaited]}
@@ -56,6 +58,11 @@ async def cancel_worker(ctx: RunContext[Any], address: str) -> dict[str, object]
     how = _how(mailbox, worker)
     note = "It was cancelled." if was_live else "It had ended before."
     return {"address": address, "how": how, "note": note}
+
+
+def _any_is_ending(mailbox: Mailbox, awaited: Iterable[Worker]) -> bool:
+    closed = {line.address for line in mailbox.bus.roster() if line.state == "finished"}
+    return any(worker.live and worker.address in closed for worker in awaited)
 
 
 def _facts(mailbox: Mailbox, worker: Worker) -> dict[str, object]:
