@@ -40,9 +40,12 @@ docs: install
 
 bench: install
 	$(RUN)/restante-bench
+	$(RUN)/restante-bench rounds
 
 contract: install
 	$(RUN)/python -m tests.contract_page
+	$(RUN)/python -m tests.reach_page
+	$(RUN)/python -m tests.reference_page
 
 # One turn with a small real model; tests/real_model/README.md says what it is and how long it takes.
 real-model: install .real-model/.ready

@@ -3,12 +3,13 @@
 import argparse
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.table import Table
 
-from restante_bench import bus, growth
+from restante_bench import bus, growth, rounds
+from restante_bench.measure import Row
 
 _RIGHT = ("ours", "floor", "ratio", "goal", "messages", "readers", "per message", "stored")
 
@@ -16,19 +17,20 @@ _RIGHT = ("ours", "floor", "ratio", "goal", "messages", "readers", "per message"
 def main() -> None:
     """Measure, print, and exit with 1 when a ratio misses its goal."""
     parser = argparse.ArgumentParser(prog="restante-bench", description=__doc__)
-    parser.add_argument("what", nargs="?", choices=("bus", "growth"), default="bus", help="what to measure")
+    parser.add_argument("what", nargs="?", choices=("bus", "rounds", "growth"), default="bus", help="what to measure")
     asked = parser.parse_args()
     logging.disable()  # autogen-core logs every message
     console = Console(highlight=False, width=max(120, Console().width))
-    missed = _bus(console) if asked.what == "bus" else _growth(console)
+    rows = {"bus": bus.rows, "rounds": rounds.rows}.get(asked.what)
+    missed = _against_floors(console, asked.what, rows()) if rows else _growth(console)
     sys.exit(1 if missed else 0)
 
 
-def _bus(console: Console) -> int:
+def _against_floors(console: Console, what: str, rows: Iterable[Row]) -> int:
     """Each row beside its floor; how many goals were missed."""
-    table = _table("restante-bench bus", ("what", "ours", "against", "floor", "ratio", "goal", ""))
+    table = _table(f"restante-bench {what}", ("what", "ours", "against", "floor", "ratio", "goal", ""))
     missed = 0
-    for row in bus.rows():
+    for row in rows:
         missed += not row.reached
         goal = f"{'<=' if row.better == 'less' else '>='} {row.goal:g}"
         sign = "[green]reached[/]" if row.reached else "[red]missed[/]"

@@ -6,11 +6,11 @@ from pydantic_ai import Agent, RunContext
 
 from restante.bus import BusPolicy
 from restante.testing import ScriptedModel, call, calls, says
-from restante.turn import Mailbox, TurnOptions, messaging_tools, spawn_tools
+from restante.turn import Mailbox, TurnOptions, asking_tools, messaging_tools, spawn_tools
 from restante.turn.mailbox import mailbox_of
 from restante.turn.tools import LIST_AGENTS, SEND_MESSAGE
 from tests.turn.looping import looping
-from tests.turn.playing import BOTH, PATIENCE_SECONDS, Stage, agent, play
+from tests.turn.playing import BOTH, PATIENCE_SECONDS, Stage, agent, model_of, play
 
 pytestmark = pytest.mark.anyio
 
@@ -25,6 +25,28 @@ def test_messaging_has_exactly_two_tools() -> None:
     }
 
     assert schemas == {"send_message": ["to", "text"], "list_agents": []}
+
+
+@both
+@pytest.mark.rows("T286")
+async def test_a_reviewer_that_runs_inside_a_tool_is_nobody_on_the_bus(policy: BusPolicy) -> None:
+    reviewer = agent(calls(call("list_agents")), says("fine"), says("more"))
+    stage = Stage(policy)
+    author = agent(calls(WRITES, call("review")), calls(WRITES), says("ok"))
+
+    @author.tool_plain
+    async def review() -> str:
+        stage.bus.send_person("everybody, be quick")
+        return (await reviewer.run("review it")).output
+
+    await stage.run(author)
+
+    assert stage.entries.results("review") == ["fine"]
+    assert [line.address for line in stage.bus.roster()] == ["friend#1", "worker#1"]
+    assert {address for _, address, _, _ in stage.entries.fates()} <= {"friend#1", "worker#1", None}
+    assert [len(prompt) for prompt in model_of(reviewer).prompts] == [1, 3]
+    assert "be quick" not in str(model_of(reviewer).prompts)
+    assert "hello" not in str(model_of(reviewer).prompts)
 
 
 @both
@@ -126,7 +148,7 @@ async def test_a_worker_writes_to_its_sibling_and_to_its_waiting_parent(policy: 
 
 
 @both
-@pytest.mark.rows("T152")
+@pytest.mark.rows("T152", "B224")
 async def test_three_sends_in_one_round_give_three_receipts_and_three_deliveries(policy: BusPolicy) -> None:
     stage = Stage(policy)
     told = asyncio.Event()
@@ -196,13 +218,15 @@ async def test_a_sender_hears_nothing_later_of_a_message_that_nobody_read(policy
     assert [part.part_kind for part in prompts] == ["user-prompt", "tool-return"]
 
 
+@pytest.mark.rows("T334")
 def test_each_toolset_gives_its_own_tools_and_none_of_the_others() -> None:
-    assert list(spawn_tools({}).tools) == ["spawn"]
+    assert list(spawn_tools({}).tools) == ["spawn", "await_workers", "cancel_worker"]
     assert list(messaging_tools().tools) == ["send_message", "list_agents"]
+    assert list(asking_tools().tools) == ["ask", "await_reply"]
 
 
 @both
-@pytest.mark.rows("T217")
+@pytest.mark.rows("T217", "B135")
 async def test_a_run_that_ends_early_changes_nothing_for_one_that_sends_beside_it(policy: BusPolicy) -> None:
     stage = Stage(policy)
     second_is_over = asyncio.Event()
