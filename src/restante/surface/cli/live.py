@@ -162,7 +162,8 @@ class LiveView:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._view = TurnView(lambda line: console.print(line, soft_wrap=True))
+        # Lines are broken between words where people read them, and nowhere in a pipe.
+        self._view = TurnView(lambda line: console.print(line, soft_wrap=not console.is_terminal))
         self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
 
     def __enter__(self) -> Self:
