@@ -71,6 +71,7 @@ def test_what_is_older_than_the_reader_is_marked_and_nothing_else(policy: BusPol
     deliveries = late.drain()
     assert texts(deliveries) == ["before", "after"]
     assert replayed(deliveries) == {"before": True, "after": False}
+    assert [delivery.provenance()["replayed"] for delivery in deliveries] == [True, False]
 
 
 @both

@@ -88,3 +88,27 @@ def test_a_broadcast_to_finished_runs_only_waits_for_whoever_opens_later() -> No
     assert "researcher#1 (finished)" in receipt.text
     assert [(fate.address, fate.state, fate.obliged) for fate in bus.fates("m1")] == [(None, "accepted", True)]
     assert texts(bus.open("coder").drain()) == ["hello"]
+
+
+@both
+@pytest.mark.rows("T070")
+def test_a_receipt_names_whom_the_message_was_accepted_for_and_promises_nothing(policy: BusPolicy) -> None:
+    bus = MessageBus(policy)
+    sender, *_ = (bus.open(label) for label in ("coder", "researcher", "researcher"))
+    hedge = "Accepted means stored; that anybody will read it is not promised."
+    running = " (running)" if policy.liveness else ""
+
+    one, two = sender.send("researcher#1", "hello"), sender.send("researcher", "hello")
+
+    assert one.text == f"Accepted for researcher#1{running}: 1 address. {hedge}"
+    assert two.text == f"Accepted for researcher#1{running}, researcher#2{running}: 2 addresses. {hedge}"
+
+
+@both
+@pytest.mark.rows("T139")
+def test_the_person_is_told_that_words_which_no_run_reads_now_become_the_next_turn(policy: BusPolicy) -> None:
+    told = MessageBus(policy).send_person("hello").text
+
+    assert told.startswith("Accepted. No run is reading now: ")
+    assert "becomes the next one" in told
+    assert "runs that open later" not in told

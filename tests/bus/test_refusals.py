@@ -157,3 +157,28 @@ def test_a_refusal_shows_fifty_lines_of_a_long_roster_with_those_that_live_and_c
     assert shown[-2:] == ["and", "everyone"]
     assert len(shown[:-2]) == SHOWN_LINES == 50
     assert "and 10 more that have finished" in assistant.send("coder", "hello").text
+
+
+@pytest.mark.rows("T087")
+def test_a_refusal_says_that_nobody_reads_where_all_others_have_finished() -> None:
+    bus = MessageBus()
+    assistant = bus.open_entry("assistant")
+    bus.open("researcher").close("answered")
+
+    told = assistant.send("coder", "hello").text
+
+    assert "Nobody else is reading now:\n" in told
+    assert told.endswith("- everyone: nobody else is reading now; runs that open later in this turn will get it.")
+
+
+@pytest.mark.rows("T087")
+def test_a_refusal_to_somebody_who_is_no_run_excepts_nobody() -> None:
+    bus = MessageBus()
+    bus.open_entry("assistant")
+
+    for receipt in (
+        bus.send_person("hello", to="coder"),
+        bus.send_external("desk", "hello", message_id="x-1", to="coder"),
+    ):
+        assert receipt.text.endswith("- everyone: all of the above that still read.")
+        assert "(you)" not in receipt.text

@@ -28,7 +28,7 @@ class Receipt(NamedTuple):
         if self.words:
             sentences.append(self.words)
         if self.not_reached:
-            missed = ", ".join(_named(address, state or "unknown") for address, state in self.not_reached)
+            missed = ", ".join(_named(address, state) for address, state in self.not_reached)
             sentences.append(f"Not reached, since it reads no more: {missed}.")
         sentences.append("Accepted means stored; that anybody will read it is not promised.")
         return " ".join(sentences)
