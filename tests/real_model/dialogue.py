@@ -1,11 +1,17 @@
 """A request as a small chat model reads it: roles and texts, with the tools and their calls in words."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 Request = Mapping[str, Any]
 """The body of `POST /v1/chat/completions`."""
+
+
+MAIL = re.compile(r"\[message from ")
+"""What a message of another agent begins with."""
 
 
 class Tool(NamedTuple):
@@ -26,11 +32,19 @@ def tools_of(request: Request) -> tuple[Tool, ...]:
 
 
 def must_call(request: Request) -> bool:
-    """Whether the answer has to be a call: on request, and as long as the dialogue holds no result of a tool.
+    """Whether the answer has to be a call: on request, and until a tool has answered since the words of the turn.
 
     The second is a help: a model this small does not come upon calling by itself.
     """
-    return request.get("tool_choice") == "required" or all(one["role"] != "tool" for one in request["messages"])
+    if request.get("tool_choice") == "required":
+        return True
+    since = list(takewhile(lambda one: not _begins_turn(one), reversed(request["messages"])))
+    return all(one["role"] != "tool" for one in since)
+
+
+def _begins_turn(message: Mapping[str, Any]) -> bool:
+    """The words of a person or a task; mail that comes in the middle begins nothing."""
+    return message["role"] == "user" and not MAIL.match(_text(message.get("content")))
 
 
 def dialogue_of(request: Request) -> list[dict[str, str]]:

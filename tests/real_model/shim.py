@@ -5,8 +5,10 @@ each answer.
 """
 
 import json
+import re
 import sys
 import time
+from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, cast
 from uuid import uuid4
@@ -31,29 +33,55 @@ class Handler(BaseHTTPRequestHandler):
     """One request: parse, ask the model, shape."""
 
     def do_POST(self) -> None:
-        """Answer, or say why not."""
+        """Answer, at once or as a stream, or say why not."""
         began_s = time.monotonic()
         try:
-            status, body = self._answer(self.rfile.read(int(self.headers["Content-Length"])))
+            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            status, body = self._answer(request)
         except ValueError as error:
             status, body = 400, failure(str(error))
-        self._send(status, json.dumps(body).encode())
+        if body.pop("streamed", False):
+            self._send(status, "text/event-stream", b"".join(events(body)))
+        else:
+            self._send(status, "application/json", json.dumps(body).encode())
         self.log_message("%d after %.1f s: %s", status, time.monotonic() - began_s, body.get("choices", body))
 
-    def _answer(self, content: bytes) -> tuple[int, dict[str, Any]]:
+    def _answer(self, request: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
         if self.path != PATH:
             return 404, failure(f"There is only {PATH}.")
-        request = json.loads(content)
-        if request.get("stream"):
-            return 400, failure("Nothing is streamed here.")
-        return 200, shape(request["model"], cast("Shim", self.server).model.complete(request))
+        answer = shape(request["model"], cast("Shim", self.server).model.complete(request))
+        return 200, answer | {"streamed": bool(request.get("stream"))}
 
-    def _send(self, status: int, content: bytes) -> None:
+    def _send(self, status: int, kind: str, content: bytes) -> None:
         self.send_response_only(status)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
+
+
+def events(answer: Mapping[str, Any]) -> Iterator[bytes]:
+    """A completion as a stream has it: its text word by word, or its call as one piece, then what was used."""
+    (choice,) = answer["choices"]
+    message = choice["message"]
+    calls = [{"index": index, **call} for index, call in enumerate(message.get("tool_calls", ()))]
+    words = re.findall(r"\S+\s*", message["content"] or "")
+    pieces = [
+        {"role": "assistant"},
+        *({"content": word} for word in words),
+        *([{"tool_calls": calls}] if calls else []),
+    ]
+    for delta in pieces:
+        yield _event(answer, [{"index": 0, "delta": delta, "finish_reason": None}])
+    yield _event(answer, [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}])
+    yield _event(answer, [], usage=answer["usage"])
+    yield b"data: [DONE]\n\n"
+
+
+def _event(answer: Mapping[str, Any], choices: list[dict[str, Any]], **more: Any) -> bytes:
+    head = {key: answer[key] for key in ("id", "created", "model")}
+    chunk = {**head, "object": "chat.completion.chunk", "choices": choices, **more}
+    return f"data: {json.dumps(chunk)}\n\n".encode()
 
 
 def shape(model: str, completion: Completion) -> dict[str, Any]:
