@@ -9,6 +9,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests import reach_page
 from tests.contract_page import PAGE, ROOT, page
 
 README = (ROOT / "README.md").read_text()
@@ -22,6 +23,11 @@ def blocks(language: str) -> list[str]:
 
 def test_the_page_of_the_contract_is_made_from_the_tests() -> None:
     assert PAGE.read_text() == page(), "run `make contract`"
+
+
+def test_the_page_of_who_can_reach_whom_is_made_from_the_tests_and_has_no_empty_cell() -> None:
+    assert reach_page.PAGE.read_text() == reach_page.page(), "run `make contract`"
+    assert reach_page.empty_cells() == []
 
 
 def test_the_readme_is_short_enough_to_read() -> None:

@@ -120,6 +120,7 @@ async def test_under_classic_one_worker_at_a_time_hears_itself_and_writes_to_who
 
 
 @pytest.mark.rows("T202")
+@pytest.mark.reach("any run that knows its address", "a run that has ended", "any", "refused at once")
 async def test_one_worker_at_a_time_cannot_mean_itself_and_is_told_that_the_other_has_ended() -> None:
     first = [sends("researcher", "is anybody there?"), sends("everyone", "I was here"), says("1")]
     second = [sends("researcher#1", "I am"), says("2")]

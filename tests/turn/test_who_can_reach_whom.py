@@ -17,6 +17,7 @@ LISTS = call("list_agents")
 
 @both
 @pytest.mark.rows("T188")
+@pytest.mark.reach("the person", "the entry agent", "blocking", "its next prompt, in the same turn")
 async def test_what_the_person_says_in_a_round_of_the_entry_agent_is_its_next_prompt_in_the_same_turn(
     policy: BusPolicy,
 ) -> None:
@@ -61,6 +62,7 @@ async def test_what_the_person_says_while_a_reply_is_streamed_neither_waits_for_
 
 @both
 @pytest.mark.rows("T189")
+@pytest.mark.reach("the person", "a worker", "blocking", "at its own next boundary")
 async def test_while_the_entry_agent_waits_each_worker_reads_the_person_at_its_own_boundary(policy: BusPolicy) -> None:
     first, second = ([waits("one"), says("1")], [waits("two"), says("2")])
     cast = Cast(
@@ -88,6 +90,7 @@ async def test_while_the_entry_agent_waits_each_worker_reads_the_person_at_its_o
 
 @both
 @pytest.mark.rows("T191")
+@pytest.mark.reach("a worker", "its sibling", "blocking", "at its next boundary, with no act of the parent between")
 async def test_a_worker_reads_its_sibling_at_its_next_boundary_without_any_act_of_their_parent(
     policy: BusPolicy,
 ) -> None:
@@ -114,6 +117,7 @@ async def test_a_worker_reads_its_sibling_at_its_next_boundary_without_any_act_o
 
 @both
 @pytest.mark.rows("T196")
+@pytest.mark.reach("any run that knows its address", "a worker", "any", "at its next boundary, whoever waits for it")
 @pytest.mark.parametrize("parent", ["assistant", "lead#1"])
 async def test_whoever_knows_the_address_of_a_worker_can_write_to_it_though_its_parent_waits(
     policy: BusPolicy, parent: str
@@ -144,6 +148,7 @@ async def test_whoever_knows_the_address_of_a_worker_can_write_to_it_though_its_
 
 @both
 @pytest.mark.rows("T193")
+@pytest.mark.reach("a worker", "its parent", "blocking", "in the round after all results")
 async def test_a_parent_reads_its_worker_in_the_round_after_all_results(policy: BusPolicy) -> None:
     first = [sends("assistant", "found it"), says("42")]
     cast = Cast(
@@ -185,6 +190,7 @@ async def test_what_one_worker_wrote_is_read_after_the_values_of_both(policy: Bu
 
 @both
 @pytest.mark.rows("T194")
+@pytest.mark.reach("a parent", "a worker that is not there yet", "any", "when it starts, after one round of the parent")
 async def test_a_worker_that_is_not_there_yet_reads_the_brief_that_was_broadcast_one_round_earlier(
     policy: BusPolicy,
 ) -> None:
@@ -208,6 +214,7 @@ async def test_a_worker_that_is_not_there_yet_reads_the_brief_that_was_broadcast
 
 @both
 @pytest.mark.rows("T195")
+@pytest.mark.reach("a parent", "a worker that is there", "blocking", "not while it waits, and then it has ended")
 async def test_while_a_parent_waits_it_acts_on_nothing_and_then_all_that_it_knows_have_returned(
     policy: BusPolicy,
 ) -> None:
@@ -234,6 +241,8 @@ async def test_while_a_parent_waits_it_acts_on_nothing_and_then_all_that_it_know
 
 @both
 @pytest.mark.rows("T203")
+@pytest.mark.reach("a worker's worker", "its parent's sibling", "blocking", "at its next boundary")
+@pytest.mark.reach("a worker's worker", "its grandparent", "blocking", "once that need not wait any more")
 async def test_the_worker_of_a_worker_reaches_its_uncle_at_once_and_its_ancestors_once_they_need_not_wait(
     policy: BusPolicy,
 ) -> None:
