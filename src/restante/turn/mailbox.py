@@ -270,7 +270,7 @@ class Mailbox(AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, node: "AgentNode[Any]", error: Exception
     ) -> "NodeResult[Any]":
         """If the wrap-up or the extra round fails, an earlier answer stands."""
-        if self._wrapping or self._extra == "made":
+        if self._wrapping or self._extra in ("due", "made"):
             return await self._fall_back(error)
         raise error
 
@@ -282,7 +282,7 @@ class Mailbox(AbstractCapability[Any]):
             self._reader.failed(call=self._call)
             await self._give_up_claimed()
         self._wrapping = False
-        self._extra = "over" if self._extra == "made" else self._extra
+        self._extra = "none" if self._extra == "none" else "over"
         return self._earlier
 
     async def _has_extra(self, ctx: RunContext[Any], answer: End[FinalResult[Any]]) -> bool:
