@@ -102,6 +102,21 @@ def test_an_external_message_is_framed_and_every_line_of_it_is_quoted(policy: Bu
 
 
 @both
+@pytest.mark.rows("T350")
+def test_an_external_message_without_a_reply_address_says_that_it_cannot_be_answered_from_here(
+    policy: BusPolicy,
+) -> None:
+    bus = MessageBus(policy)
+    reader = bus.open("researcher")
+    bus.send_external("desk", "hello", message_id="x-1")
+
+    _, facts, *body = reader.drain()[0].prompt_text().splitlines()
+
+    assert "cannot be answered from here" in facts
+    assert body == ["> hello"]
+
+
+@both
 @pytest.mark.rows("T351")
 def test_a_message_id_that_is_offered_again_gets_the_first_receipt_and_is_stored_once(policy: BusPolicy) -> None:
     bus = MessageBus(policy)

@@ -109,3 +109,4 @@ def test_a_late_reader_has_mail_before_its_first_drain(policy: BusPolicy) -> Non
 def test_a_notice_of_the_bus_begins_with_a_marker_of_its_own_and_is_quoted() -> None:
     notice = Message("m1", 1, "bus", "bus", "coder#1", "two lines\nof it")
     assert prompt_text(notice) == "[notice] two lines\n> of it"
+    assert prompt_text(notice._replace(text="")) == "[notice] "

@@ -20,7 +20,7 @@ class Budget:
         self.moves = 0
         self._policy = policy
         self._person_moves = self.rounds
-        self._agent_moves = 0 if policy.any_delivery_moves else policy.agent_extensions
+        self._agent_moves = policy.agent_extensions
 
     @property
     def left(self) -> int:
