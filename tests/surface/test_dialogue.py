@@ -310,6 +310,7 @@ def test_control_d_says_what_still_runs_and_stops_it_before_it_leaves(tmp_path: 
         page = person.page()
 
     assert "Still at work: chat-" in page
+    assert page.rstrip().endswith("`restante chat --last` goes on with this chat.")
     assert "Stopped: there is no answer." in page
     (chat,) = json.loads(restante("chats", "--json", folder=tmp_path).out)["chats"]
     assert chat["last_state"] == "stopped"

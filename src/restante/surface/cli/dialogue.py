@@ -21,7 +21,9 @@ HISTORY_NAME = "said.history"
 
 
 def chat(
-    which: Annotated[str | None, typer.Argument(metavar="[CHAT]", help="Its id. [default: a new one]")] = None,
+    which: Annotated[
+        str | None, typer.Argument(metavar="[CHAT]", help="Its id, or how that begins. [default: a new one]")
+    ] = None,
     config: ConfigOption = CONFIG,
     store: StoreOption = None,
     *,
@@ -42,12 +44,13 @@ async def _talk(config: Path, store: Path | None, which: str | None, *, last: bo
     from restante.running.agents import build_agents  # noqa: PLC0415 - as everything here that takes its time to load
     from restante.running.config import load_config  # noqa: PLC0415
     from restante.running.platform import open_platform  # noqa: PLC0415
+    from restante.surface.cli.dialogue_commands import chat_named  # noqa: PLC0415
 
     team = load_config(config)
     agents, place = build_agents(team), ready(config, store)
     with _alone():
         async with open_platform(team, agents, place) as platform:
-            chat_id = await _last_chat(platform) if last else which
+            chat_id = await _last_chat(platform) if last else which and await chat_named(platform, which)
             if not _at_terminal():
                 from restante.surface.cli.dialogue_pipe import talk_by_lines  # noqa: PLC0415
 

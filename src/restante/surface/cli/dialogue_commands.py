@@ -12,6 +12,7 @@ from rich.text import Text
 from restante.bus.entry import JournalEntry
 from restante.bus.roster import roster_text
 from restante.errors import InvalidArguments, NotFound
+from restante.running.platform import Platform
 from restante.running.transcript import TurnRecord
 from restante.surface.cli.dialogue_talk import Dialogue, short
 from restante.surface.cli.rounds import rounds_of, runs_in
@@ -183,16 +184,17 @@ async def _named(dialogue: Dialogue, which: str) -> str:
     """The chat with this number in the last list, or with an id that begins so."""
     if which.isdecimal() and 1 <= int(which) <= len(dialogue.listed):
         return dialogue.listed[int(which) - 1]
-    page = await dialogue.platform.chats(limit=dialogue.platform.config.limits.page_max)
+    return await chat_named(dialogue.platform, which)
+
+
+async def chat_named(platform: Platform, which: str) -> str:
+    """The chat whose id this is, or begins so. Raises `NotFound`."""
+    page = await platform.chats(limit=platform.config.limits.page_max)
     ids = [each.chat.chat_id for each in page.chats]
-    found = [
-        each for each in ids if which == each or each.removeprefix("chat-").startswith(which.removeprefix("chat-"))
-    ]
-    if len(found) == 1:
-        return found[0]
-    if found:
+    found = [each for each in ids if each.removeprefix("chat-").startswith(which.removeprefix("chat-"))]
+    if len(found) > 1:
         raise NotFound(f"{len(found)} chats have an id that begins with {which!r}. Give more of it.")
-    return (await dialogue.platform.chat(which)).chat_id
+    return found[0] if found else (await platform.chat(which)).chat_id
 
 
 async def _rename(dialogue: Dialogue, title: str) -> None:

@@ -81,6 +81,7 @@ class Screen:
             asyncio.get_running_loop().call_soon(self.show, greeting)
 
         await self._app.run_async(pre_run=greet, set_exception_handler=False)
+        self._print()
 
     def close(self) -> None:
         """End `run`."""
@@ -108,8 +109,10 @@ class Screen:
         self._buffer.document = Document(f"{text}\n{typed}" if typed else text)
 
     def _print(self) -> None:
+        if self._app.is_running and self._app.is_done:
+            return  # it is about to erase its lines; what is left is printed after that
         printed, self._unprinted = "".join(self._unprinted), []
-        output, here = self._app.output, self._app.is_running and not self._app.is_done
+        output, here = self._app.output, self._app.is_running
         if here:
             self._app.renderer.erase()
         output.write_raw(printed)

@@ -48,6 +48,8 @@ class Terminal:
         working = self._group.create_task(self._work())
         await self._screen.run(self, greeting)
         working.cancel()
+        if dialogue.chat_id is not None:
+            self.tell(Text("`restante chat --last` goes on with this chat.", "dim"))
 
     # What the dialogue shows
 
