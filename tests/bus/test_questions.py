@@ -463,12 +463,14 @@ def test_a_ring_is_rung_when_who_is_waited_for_ends_and_when_the_turn_does(polic
 def test_a_ring_may_use_the_bus_and_one_that_raises_is_dropped_and_named(policy: BusPolicy) -> None:
     bus, (a, b) = crew("a", "b", policy=policy)
     broken = RuntimeError("no loop")
+    failed: list[str] = []
     drained: list[str] = []
 
     def drain() -> None:
         drained.extend(delivery.message.text for delivery in a.drain())
 
     def fail() -> None:
+        failed.append("again" if failed else "once")
         raise broken
 
     a.subscribe(fail)
@@ -478,6 +480,7 @@ def test_a_ring_may_use_the_bus_and_one_that_raises_is_dropped_and_named(policy:
     b.send("a#1", "two")
     assert drained == ["one", "two"]
     assert bus.ring_failure is broken
+    assert failed == ["once"]
 
 
 @both

@@ -1,6 +1,7 @@
 """What a sink is told, and what becomes of one that misbehaves."""
 
 from collections.abc import Callable
+from threading import Thread
 
 import pytest
 
@@ -170,3 +171,66 @@ def test_a_sink_is_told_which_runs_a_stop_has_ended_and_of_the_rest_nothing_new(
     ]
     assert told[-1].facts == {"stopped": True, "unmet": [], "next_turn": []}
     assert [(run["how"], run["error"]) for run in bus.record()["runs"]] == [("stopped", None), ("error", "boom")]
+
+
+@both
+def test_a_sink_that_raises_is_not_told_the_rest_of_the_same_act_either(policy: BusPolicy) -> None:
+    told: list[str] = []
+
+    def full(entry: JournalEntry) -> None:
+        told.append(entry.kind)
+        if entry.kind == "fate":
+            raise OSError("disk full")
+
+    bus = MessageBus(policy, sink=full)
+    coder, scout = bus.open("coder"), bus.open("scout")
+    for text in ("one", "two"):
+        scout.send("coder", text)
+    told.clear()
+
+    bus.close()
+    bus.send_person("too late")
+    coder.drain()
+
+    assert told == ["fate"]
+
+
+@both
+def test_no_thread_tells_a_sink_of_what_is_later_before_what_is_earlier_is_told(policy: BusPolicy) -> None:
+    told: list[int] = []
+    threads: list[Thread] = []
+
+    def slow(entry: JournalEntry) -> None:
+        if entry.address == "coder#1":
+            threads.append(Thread(target=bus.open, args=("scout",)))
+            threads[0].start()
+            while len(bus.roster()) < 2:
+                pass
+        told.append(entry.number)
+
+    bus = MessageBus(policy, sink=slow)
+    bus.open("coder")
+    threads[0].join(timeout=10)
+
+    assert told == sorted(told)
+    assert len(bus.roster()) == 2
+
+
+@both
+def test_the_journal_and_the_record_hold_every_fact_of_a_message(policy: BusPolicy) -> None:
+    told: list[JournalEntry] = []
+    bus = MessageBus(policy, clock=lambda: 0.0, sink=told.append)
+    coder, scout = bus.open("coder"), bus.open("scout")
+    question = scout.send("coder#1", "which branch?").message_id
+    coder.drain()
+    coder.send("scout#1", "main", in_reply_to=question)
+
+    facts = {
+        "message_id": "m2", "sequence": 2, "sender": "coder#1", "origin": "agent", "to": "scout#1", "text": "main",
+        "in_reply_to": "m1", "answer_by_s": None,
+    }  # fmt: skip
+    assert {key: told[-1].facts[key] for key in facts} == facts
+    assert {key: bus.record()["messages"][1][key] for key in facts} == facts
+    scout.drain()
+    delivery = {key: fact for key, fact in facts.items() if key not in ("to", "answer_by_s")}
+    assert told[-1].facts == {**delivery, "replayed": False, "redelivered": False}
