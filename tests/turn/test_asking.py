@@ -357,7 +357,7 @@ async def test_waiting_for_what_is_no_question_of_ones_own_is_refused() -> None:
 @pytest.mark.rows("T369")
 async def test_waiting_again_for_one_that_meanwhile_waits_for_the_asker_is_refused_with_the_chain() -> None:
     crew = pair(
-        alike(works(1), asks("coder#1", deadline_s=1), works(9), waits_again("m1"), sends("coder#1", "yes")),
+        alike(works(1), asks("coder#1", deadline_s=1), works(9), waits_again("m1"), sends("coder#1", "yes"), works(9)),
         alike(
             calls(call("ask", to="scout#1", text="why?"), seconds=5), waits_again("m2"), sends("scout#1", "the red one")
         ),
