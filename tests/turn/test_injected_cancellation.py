@@ -12,8 +12,8 @@ from pydantic_ai import Agent
 
 from restante.bus import BusPolicy, Delivery, MessageBus
 from restante.errors import TurnStopped
-from restante.testing import Call, ScriptedModel, call, calls, cancels, says, step_by_step
-from restante.turn import Journal, Turn, TurnOptions, TurnResult, messaging_tools, open_turn, spawn_tools
+from restante.testing import Call, FakeClock, ScriptedModel, call, calls, cancels, says, step_by_step
+from restante.turn import Journal, Turn, TurnOptions, TurnResult, asking_tools, messaging_tools, open_turn, spawn_tools
 from tests.turn.playing import BOTH, Entries
 
 PLACES = int(os.environ.get("RESTANTE_PLACES", "3"))
@@ -30,8 +30,12 @@ def tells(to: str) -> Call:
     return call("send_message", to=to, text=f"hello, {to}")
 
 
-def spawns(agent: str) -> Call:
-    return call("spawn", agent=agent, task="do it")
+def spawns(agent: str, background: bool = False) -> Call:  # noqa: FBT002 - as the tool has it
+    return call("spawn", agent=agent, task="do it", background=background)
+
+
+def ask(whom: str) -> Call:
+    return call("ask", to=whom, text="what next?")
 
 
 class Told:
@@ -56,36 +60,40 @@ class Told:
 
 
 class Scene:
-    """A turn with two workers below one another and one beside them, tools that wait, and mail between all of them."""
+    """A turn with two workers below one another and one beside them, tools that wait, and mail between all of them.
 
-    def __init__(self, policy: BusPolicy, *, streamed: bool) -> None:
+    In the background: the entry run awaits its workers, which ask it something and one another.
+    """
+
+    def __init__(self, policy: BusPolicy, way: str) -> None:
         self.entries = Entries()
         self.told = Told()
         self.turn: Turn | None = None
         self.answer: object = None
         self.result: TurnResult | None = None
         self._policy = policy
-        self._streamed = streamed
+        self._way = way
 
     async def play(self) -> None:
         """The whole turn."""
         journal = Journal(self.entries.append)
         bus = MessageBus(self._policy, sink=journal)
+        background = self._way == "background"
+        scout = [tells("everyone")], [ask("lead#1") if background else call("work", times=2)]
         options = TurnOptions(
             bus=bus,
             journal=journal,
-            agents={"lead": self._lead(), "scout": self._agent([tells("everyone")], [call("work", times=2)])},
+            agents={"lead": self._lead(), "scout": self._agent(*scout)},
             rounds={"scout": 2},
             observer=self.told,
-            on_text=(lambda _, __: None) if self._streamed else None,
+            on_text=(lambda _, __: None) if self._way == "streamed" else None,
+            clock=FakeClock(),
         )
+        awaits = call("await_workers", addresses=["lead#1", "scout#1"])
         entry = self._agent(
             [tells("everyone"), call("work", times=1)],
-            [
-                call("spawn", agent="lead", task="lead"),
-                call("spawn", agent="scout", task="look"),
-                call("work", times=4),
-            ],
+            [spawns("lead", background), spawns("scout", background), call("work", times=4)],
+            *([[awaits], [awaits], [awaits]] if background else []),
         )
         async with open_turn(entry, "go", options) as self.turn:
             try:
@@ -95,12 +103,13 @@ class Scene:
             self.result = await self.turn.result()
 
     def _lead(self) -> Agent[Any, Any]:
-        coder = self._agent([tells("lead#1"), tells("assistant")], [call("work", times=1)])
+        asks = ask("assistant") if self._way == "background" else call("work", times=1)
+        coder = self._agent([tells("lead#1"), tells("assistant")], [asks])
         return self._agent([spawns("coder"), tells("scout")], below={"coder": coder})
 
     def _agent(self, *rounds: list[Call], below: dict[str, Agent[Any, Any]] | None = None) -> Agent[Any, Any]:
         steps = [*(calls(*one, seconds=1) for one in rounds), *[says("all is done", seconds=1)] * 9]
-        toolsets = [messaging_tools(), *([spawn_tools(below)] if below else [])]
+        toolsets = [messaging_tools(), asking_tools(), *([spawn_tools(below)] if below else [])]
         made: Agent[Any, Any] = Agent(ScriptedModel(*steps, sleep=a_while), toolsets=toolsets)
 
         @made.tool_plain
@@ -147,7 +156,7 @@ class Scene:
 
 
 both = pytest.mark.parametrize("policy", BOTH, ids=lambda policy: policy.name)
-ways = pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+ways = pytest.mark.parametrize("way", ["plain", "streamed", "background"])
 
 
 def places(scene: Callable[[], Scene]) -> range:
@@ -174,9 +183,9 @@ def cancels_twice(main: asyncio.Task[object]) -> None:
 @pytest.mark.rows("T357")
 @pytest.mark.parametrize("act", [cancels, cancels_twice])
 def test_cancelled_anywhere_a_turn_leaves_nothing_open_and_nothing_unsaid(
-    policy: BusPolicy, act: Callable[[asyncio.Task[object]], None], *, streamed: bool
+    policy: BusPolicy, act: Callable[[asyncio.Task[object]], None], way: str
 ) -> None:
-    make = partial(Scene, policy, streamed=streamed)
+    make = partial(Scene, policy, way)
     for place in places(make):
         scene = make()
         seen = step_by_step(scene.play, at=place, act=act)
@@ -191,8 +200,8 @@ def test_cancelled_anywhere_a_turn_leaves_nothing_open_and_nothing_unsaid(
 @ways
 @pytest.mark.timeout(0)
 @pytest.mark.rows("T356")
-def test_stopped_anywhere_a_turn_leaves_nothing_open_and_nothing_unsaid(policy: BusPolicy, *, streamed: bool) -> None:
-    make = partial(Scene, policy, streamed=streamed)
+def test_stopped_anywhere_a_turn_leaves_nothing_open_and_nothing_unsaid(policy: BusPolicy, way: str) -> None:
+    make = partial(Scene, policy, way)
     for place in places(make):
         scene = make()
         before = len(scene.entries)

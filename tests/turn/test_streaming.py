@@ -8,7 +8,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, Thinking
 from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from restante.bus import BusPolicy, MessageBus
+from restante.bus import BusPolicy, JournalEntry, MessageBus
 from restante.testing import ScriptedModel, call, calls, fails, says
 from restante.testing.scripted import ScriptedFailure
 from restante.turn import TurnOptions, messaging_tools
@@ -73,7 +73,7 @@ async def test_a_turn_whose_texts_are_listened_to_leaves_the_same_as_one_whose_a
     silent, silent_entries = await a_full_turn(policy, TurnOptions())
     told, told_entries = await a_full_turn(policy, TurnOptions(on_text=heard))
 
-    assert told_entries == silent_entries
+    assert without_usage(told_entries) == without_usage(silent_entries)
     assert told.record == silent.record
     assert (told.outcome, told.output, told.report) == (silent.outcome, silent.output, silent.report)
     assert without_tokens(told.runs) == without_tokens(silent.runs)
@@ -82,8 +82,12 @@ async def test_a_turn_whose_texts_are_listened_to_leaves_the_same_as_one_whose_a
     ]
 
 
-def without_tokens(runs: tuple[Ran, ...]) -> list[Ran]:
+def without_usage(entries: Entries) -> list[JournalEntry]:
     """A model that only scripts its answers counts the tokens of streamed ones otherwise."""
+    return [entry._replace(facts={}) if entry.kind == "usage" else entry for entry in entries]
+
+
+def without_tokens(runs: tuple[Ran, ...]) -> list[Ran]:
     return [replace(ran, usage=replace(ran.usage, input_tokens=0, output_tokens=0)) for ran in runs]
 
 

@@ -208,6 +208,7 @@ class Mailbox(AbstractCapability[Any]):
         self.runs.joined(self._reader.address)
         if not self._drained and (self._budget.calls or self.bus.policy.drains_first):
             self._enqueue(ctx, await self._drain())
+            self._go_on()
         self._drained = False
         self._call += 1
         self._calling = True
@@ -232,12 +233,15 @@ class Mailbox(AbstractCapability[Any]):
         """A complete call has delivered what its request really carried."""
         if self._over:
             raise asyncio.CancelledError
+        read: tuple[Delivery, ...] = ()
         if response.state == "complete":
             self._calling = False
-            await self._confirm(request_context.messages)
+            read = self._confirm(request_context.messages)
         if self._wrapping:
             response = self._without_function_calls(response)
         self.notes.response(response)
+        # Last, since the run may be cut off while the observer takes its time.
+        await self._observed.tell("returned", read)
         return response
 
     @override
@@ -332,15 +336,15 @@ class Mailbox(AbstractCapability[Any]):
         if mail:
             ctx.enqueue(parts.delivered(mail, self.bus.now_s()))
 
-    async def _confirm(self, messages: list[ModelMessage]) -> None:
+    def _confirm(self, messages: list[ModelMessage]) -> tuple[Delivery, ...]:
         """Delivered is what was in the request that was sent; the rest stays claimed, for it may still be sent."""
         if not self._claimed:
-            return
+            return ()
         sent = parts.message_ids(messages)
         carried = [one for message_id, one in self._claimed.items() if message_id in sent]
         self._claimed = {message_id: one for message_id, one in self._claimed.items() if message_id not in sent}
         self._reader.returned([one.message.message_id for one in carried], call=self._call)
-        await self._observed.tell("returned", tuple(carried))
+        return tuple(carried)
 
     async def _give_up_claimed(self) -> None:
         unread = tuple(self._claimed.values())
