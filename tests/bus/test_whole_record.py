@@ -40,7 +40,7 @@ def test_a_record_holds_the_policy_the_messages_the_runs_the_report_and_the_book
     open_turn = {"policy": policy.name, "closed": False, "messages": [message], "runs": runs, "report": None}
     assert before == {**open_turn, "books": books}
     over = [{**run, "state": "finished" if live else None} for run in runs]
-    report = {"unmet": [], "next_turn": []}
+    report: dict[str, list[object]] = {"unmet": [], "next_turn": []}
     assert bus.record() == {**open_turn, "closed": True, "runs": over, "report": report, "books": books}
 
 
