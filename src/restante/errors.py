@@ -204,6 +204,12 @@ class RecipientArchived(RestanteError):
     code = "recipient_archived"
 
 
+class RecipientFinished(RestanteError):
+    """Whoever would be meant has ended and reads no more."""
+
+    code = "recipient_finished"
+
+
 class MessagingDisabled(RestanteError):
     """The target takes no messages: its switch is off."""
 

@@ -91,6 +91,7 @@ def drive(policy: BusPolicy) -> None:
         ("unread_person", ()),
         ("person_words", ()),
         ("now_s", ()),
+        ("refusal_of_person", ("hello", "nobody")),
         ("record", ()),
     ):
         do(bus, operation, *args)

@@ -256,6 +256,22 @@ class MessageBus:
         """Seconds since the bus was made, as its journal and the deadlines of questions count."""
         return self._notes.now_s()
 
+    def refusal_of_person(self, text: str, to: str) -> Receipt | None:
+        """What `send_person` would be refused with now, or None. Nothing is stored; soon it may differ."""
+        with self._lock:
+            return self._refusal_of(Message("", 0, PERSON, "person", to, text))
+
+    def _refusal_of(self, message: Message) -> Receipt | None:
+        if self._report is not None:
+            return _turn_closed()
+        if problem := problem_of(message.text, self.policy.text_limit):
+            return refusal(*problem)
+        matching = self._directory.meant.get(message.to, ())
+        if not matching and (misspelled := self._gate.misspelled(message)):
+            return misspelled
+        match = self._gate.match(message, None, matching)
+        return match if isinstance(match, Receipt) else None
+
     @property
     def sink_failure(self) -> Exception | None:
         """What the sink raised. From then on it is told nothing; the bus goes on."""

@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from typing import Literal
 
 Cause = Literal[
-    "claimed", "returned", "ended", "failed", "restarted", "refused", "drained", "left", "stopped", "removed"
+    "claimed", "returned", "ended", "failed", "restarted", "refused", "drained", "left", "stopped", "removed", "unread"
 ]
 """What happens to a thing.
 
 `claimed`: its turn starts. `drained`: a running entry run took it. `returned`: the model call that carried it did.
 `ended`, `failed`, `stopped`: so its turn ended. `left`: its turn ended and nobody read it. `restarted`: found after a
-crash. `removed`: its recipient is gone. `refused`: the bus would not have it.
+crash. `removed`: its recipient is gone. `refused`: the bus would not have it. `unread`: it was for certain runs alone,
+and none of them read it.
 """
 
 Table = Mapping[tuple[str, Cause], str]
@@ -51,6 +52,9 @@ WORDS_THAT_JOINED: Table = {
     ("started", "restarted"): "queued",
     ("offered", "stopped"): "undeliverable",
     ("started", "stopped"): "undeliverable",
+    ("offered", "refused"): "undeliverable",
+    ("offered", "unread"): "undeliverable",
+    ("started", "unread"): "undeliverable",
 }
 """A person's words that came while a turn ran."""
 

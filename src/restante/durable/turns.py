@@ -1,6 +1,7 @@
 """A turn is one reply of a chat: claimed from its lane, read, ended, or interrupted by a crash."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from restante.durable import chats, lanes, messages, words
 from restante.durable.db.database import Row, Transaction
@@ -8,6 +9,8 @@ from restante.durable.messages import Arrived
 from restante.durable.states import TURNS, Cause, after, may
 from restante.durable.topics import chat_topic, lane_topic
 from restante.durable.words import Words
+
+EVERYONE = "everyone"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +37,8 @@ class Ending:
     """A code, where the state alone does not say why."""
     report: str | None = None
     """What was left undelivered, as JSON."""
+    unread: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Why a person's words were not delivered, by their ids."""
     read: frozenset[str] = frozenset()
     """The ids of a person's words that an entry run is known to have read."""
 
@@ -112,7 +117,7 @@ def end(tx: Transaction, turn_id: str, ending: Ending, now_ms: int) -> bool:
     for message_id in ending.read:
         words.read(tx, message_id, now_ms)
     words.happened(tx, turn_id, ending.cause, now_ms, reason=reason)
-    _carry(tx, row, ending.cause, now_ms)
+    _carry(tx, row, ending.cause, now_ms, ending.unread)
     chats.was_active(tx, row["chat_id"], now_ms)
     return True
 
@@ -124,7 +129,7 @@ def interrupt_all(tx: Transaction, now_ms: int) -> list[TurnRow]:
         _move(tx, row, "restarted", now_ms)
         messages.happened(tx, row["turn_id"], "restarted", now_ms, reason="interrupted")
         words.happened(tx, row["turn_id"], "restarted", now_ms, reason="interrupted")
-        _carry(tx, row, "restarted", now_ms)
+        _carry(tx, row, "restarted", now_ms, {})
     return [_of(row) for row in rows]
 
 
@@ -133,16 +138,32 @@ def write_report(tx: Transaction, turn_id: str, report: str) -> None:
     tx.run("UPDATE turns SET report = ? WHERE turn_id = ?", report, turn_id)
 
 
-def _carry(tx: Transaction, row: Row, cause: Cause, now_ms: int) -> None:
-    """Make one next turn of the words that came out of this one unread, in their order."""
-    left = words.list_unread(tx, row["turn_id"])
-    if not left:
-        return
+def _carry(tx: Transaction, row: Row, cause: Cause, now_ms: int, reasons: Mapping[str, str]) -> None:
+    """Make one next turn of the words that came out of this one unread, in their order.
+
+    What was for workers alone has nobody to wait for: it is not carried.
+    """
+    unread = words.list_unread(tx, row["turn_id"])
     if cause == "stopped":
-        words.leave(tx, left, "stopped", reason="stopped")
+        words.leave(tx, unread, "stopped", reason="stopped")
+        return
+    entry = _entry_label(tx, row["chat_id"])
+    left = [one for one in unread if one.addressed in (None, EVERYONE, entry)]
+    for one in unread:
+        if one not in left:
+            words.leave(tx, [one], "unread", reason=reasons.get(one.message_id, "interrupted"))
+    if not left:
         return
     next_turn = lanes.enqueue(tx, row["chat_id"], left[0].sequence, now_ms)
     words.carry(tx, left, "restarted" if cause == "restarted" else "left", next_turn)
+
+
+def _entry_label(tx: Transaction, chat_id: str) -> str | None:
+    row = tx.first(
+        "SELECT a.name FROM chats c JOIN agents a ON a.agent_id = c.agent_id WHERE c.chat_id = ?",
+        chat_id,
+    )
+    return None if row is None else row["name"]
 
 
 def _first_queued(tx: Transaction, chat_id: str) -> Row | None:

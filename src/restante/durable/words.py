@@ -26,6 +26,8 @@ class Words:
     carried: bool
     """They came out of an earlier turn unread."""
     reason: str | None
+    addressed: str | None
+    """The address or label that they are for alone; None: everyone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +38,8 @@ class Place:
     turn_id: str
     running: bool
     sequence: int
+    addressed: str | None = None
+    """Whom the words are for alone in the turn that runs."""
 
 
 def record(tx: Transaction, place: Place, text: str, now_ms: int) -> Words:
@@ -43,8 +47,8 @@ def record(tx: Transaction, place: Place, text: str, now_ms: int) -> Words:
     state = OFFERED if place.running else QUEUED
     message_id = new_id("msg")
     tx.run(
-        "INSERT INTO words (sequence, message_id, chat_id, turn_id, text, state, began, said_at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO words (sequence, message_id, chat_id, turn_id, text, state, began, said_at, addressed)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         place.sequence,
         message_id,
         place.chat_id,
@@ -53,6 +57,7 @@ def record(tx: Transaction, place: Place, text: str, now_ms: int) -> Words:
         state,
         int(not place.running),
         now_ms,
+        place.addressed,
     )
     return Words(
         message_id=message_id,
@@ -63,6 +68,7 @@ def record(tx: Transaction, place: Place, text: str, now_ms: int) -> Words:
         began=not place.running,
         carried=False,
         reason=None,
+        addressed=place.addressed,
     )
 
 
@@ -100,6 +106,13 @@ def read(tx: Transaction, message_id: str, now_ms: int) -> None:
         _stamp(tx, message_id, now_ms)
 
 
+def refused(tx: Transaction, message_id: str, reason: str) -> None:
+    """The turn would not have them any more when they were offered to it."""
+    row = tx.first("SELECT state FROM words WHERE message_id = ?", message_id)
+    if row is not None and may(WORDS_THAT_JOINED, row["state"], "refused"):
+        _set(tx, message_id, after(WORDS_THAT_JOINED, row["state"], "refused"), reason)
+
+
 def leave(tx: Transaction, left: Sequence[Words], cause: Cause, *, reason: str) -> None:
     """Nobody read these, and nobody will."""
     for one in left:
@@ -110,7 +123,7 @@ def carry(tx: Transaction, left: Sequence[Words], cause: Cause, turn_id: str) ->
     """These came out of their turn unread and begin another one, each as its own message."""
     for one in left:
         tx.run(
-            "UPDATE words SET state = ?, turn_id = ?, began = 1, carried = 1 WHERE message_id = ?",
+            "UPDATE words SET state = ?, turn_id = ?, began = 1, carried = 1, addressed = NULL WHERE message_id = ?",
             after(WORDS_THAT_JOINED, one.state, cause),
             turn_id,
             one.message_id,
@@ -143,4 +156,5 @@ def _of(row: Row) -> Words:
         began=bool(row["began"]),
         carried=bool(row["carried"]),
         reason=row["reason"],
+        addressed=row["addressed"],
     )

@@ -1,9 +1,19 @@
 """The turns that run in this process: a person's words join them, and a person can stop them."""
 
+from collections.abc import Mapping
+
+from restante.bus.message import EVERYONE
+from restante.bus.receipt import Receipt
 from restante.bus.roster import Line
+from restante.durable.says import NO_TURN
 from restante.durable.words import Words
-from restante.errors import NoTurn
+from restante.errors import BusClosed, InvalidArguments, NotFound, NoTurn, RecipientFinished, RestanteError
 from restante.turn import Turn
+
+REFUSALS: Mapping[str, type[RestanteError]] = {
+    error.code: error for error in (BusClosed, NotFound, RecipientFinished, InvalidArguments)
+}
+"""What a refusal of the bus to a person is raised as."""
 
 
 class Live:
@@ -20,12 +30,21 @@ class Live:
         """It runs no more."""
         self._turns.pop(chat_id, None)
 
-    def offer(self, chat_id: str, said: Words) -> None:
-        """Hand committed words to the turn that runs, once. One that is over leaves them to the next turn."""
+    def offer(self, chat_id: str, said: Words) -> Receipt | None:
+        """Hand committed words to the turn that runs, once; its receipt. One that is over leaves them for later."""
         turn, offered = self._turns.get(chat_id, (None, set[str]()))
-        if turn is not None and said.message_id not in offered:
-            offered.add(said.message_id)
-            turn.bus.send_person(said.text, token=said.message_id)
+        if turn is None or said.message_id in offered:
+            return None
+        offered.add(said.message_id)
+        return turn.bus.send_person(said.text, to=said.addressed or EVERYONE, token=said.message_id)
+
+    def check(self, chat_id: str, text: str, addressed: str) -> None:
+        """Raise what the turn that runs would refuse words to these runs with: `NoTurn` where none runs."""
+        turn, _ = self._turns.get(chat_id, (None, set[str]()))
+        if turn is None:
+            raise NoTurn(NO_TURN)
+        if refused := turn.bus.refusal_of_person(text, addressed):
+            raise REFUSALS.get(refused.code or "", InvalidArguments)(refused.text)
 
     def runs(self, chat_id: str) -> bool:
         """Whether a turn of the chat runs here."""
@@ -35,7 +54,7 @@ class Live:
         """The roster of the turn that runs. Raises `NoTurn`."""
         turn, _ = self._turns.get(chat_id, (None, set[str]()))
         if turn is None:
-            raise NoTurn("No turn runs in this chat, so there are no addresses. Say something to begin one.")
+            raise NoTurn(NO_TURN)
         return turn.bus.roster()
 
     def stop(self, chat_id: str) -> bool:

@@ -146,14 +146,20 @@ class Platform:
 
         return await self._database.write(change)
 
-    async def say(self, chat_id: str, text: str) -> Said:
-        """Store a person's words; they join the turn that runs, or become the next one. Raises `NotFound`."""
+    async def say(self, chat_id: str, text: str, to: str | None = None) -> Said:
+        """Store a person's words; they join the turn that runs, or become the next one. Raises `NotFound`.
+
+        `to` is an address or a label of the turn that runs: then they are for these runs alone, and refused as an agent
+        would be where they match nobody (`NoTurn`, `NotFound`, `RecipientFinished`, `InvalidArguments`).
+        """
         self._check_open()
         check_text(text, self.config.limits.text_max, field="message", limit_name="text_max")
         at = self._now_ms()
-        said = await self._database.write(lambda tx: says.say(tx, chat_id, text, at))
-        self._engine.live.offer(chat_id, said)
-        return Said(message_id=said.message_id, sequence=said.sequence, turn_id=said.turn_id, state=said.state)
+        if to is not None:
+            self._engine.live.check(chat_id, text, to)
+        said = await self._database.write(lambda tx: says.say(tx, chat_id, text, at, to))
+        state = said.state if await self._engine.offer(chat_id, said) else "undeliverable"
+        return Said(message_id=said.message_id, sequence=said.sequence, turn_id=said.turn_id, state=state)
 
     def watch_chat(self, chat_id: str, how: Watch | None = None) -> AsyncIterator[Event]:
         """What happens in a chat, once and in order: beginnings and ends of turns, their entries, pieces of texts.

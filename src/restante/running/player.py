@@ -5,16 +5,18 @@ import json
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 
+from restante.bus import MessageBus
 from restante.durable import histories, turns, words
 from restante.durable.callers import Caller
 from restante.durable.db.database import Database, Transaction
 from restante.durable.histories import History
 from restante.durable.sends import SendRules
 from restante.durable.turns import Claimed, Ending
+from restante.durable.words import Words
 from restante.errors import StoreUnavailable
 from restante.running.agents import Hosted
 from restante.running.clock import Clock, now_ms
@@ -45,6 +47,16 @@ class Engine:
     group: asyncio.TaskGroup
     """Owns the tasks of every turn."""
 
+    async def offer(self, chat_id: str, said: Words) -> bool:
+        """Hand committed words to the turn that runs; whether it took them, or leaves them to the next turn."""
+        receipt = self.live.offer(chat_id, said)
+        # One that is over leaves words to everyone to the next turn; what was for its workers has nobody to wait for.
+        if receipt is None or receipt.accepted or said.addressed is None:
+            return True
+        reason = receipt.code or "not_found"
+        await self.database.write(lambda tx: words.refused(tx, said.message_id, reason))
+        return False
+
     def send_rules(self) -> SendRules:
         """The limits of a send that is made now."""
         limits = self.config.limits
@@ -65,6 +77,8 @@ class Player:
         self._hosted = engine.agents[claimed.agent]
         self._recorder = Recorder(engine.database, engine.clock, claimed)
         self._too_long = False
+        self._unread: dict[str, str] = {}
+        """Why words of the person were not delivered, by their ids."""
         self._before: list[ModelMessage] = []
         """What the model read and said in earlier turns."""
 
@@ -95,7 +109,9 @@ class Player:
             self._engine.live.add(self._turn.chat_id, turn)
             try:
                 await self._offer_early_words()
-                return await turn.result()
+                result = await turn.result()
+                self._unread = _reasons(turn.bus)
+                return result
             finally:
                 self._engine.live.remove(self._turn.chat_id)
                 for helper in helpers:
@@ -111,6 +127,7 @@ class Player:
             policy=engine.config.policy,
             sink=self._recorder,
             observer=self._recorder,
+            clock=engine.clock,
             # Only where somebody watches: asking for pieces changes how a model is called.
             on_text=self._tell_piece if engine.pieces.are_wanted(claimed.chat_id) else None,
             history=await self._history(),
@@ -151,7 +168,7 @@ class Player:
         """Words that were committed after the claim, before the turn was there to take them."""
         turn_id = self._turn.turn_id
         for said in await self._engine.database.read(lambda tx: words.list_unread(tx, turn_id)):
-            self._engine.live.offer(self._turn.chat_id, said)
+            await self._engine.offer(self._turn.chat_id, said)
 
     async def _limit(self, turn: Turn) -> None:
         await self._engine.clock.sleep(self._engine.config.limits.turn_max)
@@ -160,14 +177,12 @@ class Player:
 
     def _ending_of(self, result: TurnResult) -> Ending:
         report = json.dumps(result.report.facts())
-        read = frozenset(self._recorder.read)
+        ending = Ending(cause="stopped", report=report, read=frozenset(self._recorder.read), unread=self._unread)
         if result.outcome == "answered":
-            return Ending(cause="ended", answer=as_text(result.output), report=report, read=read)
+            return replace(ending, cause="ended", answer=as_text(result.output))
         if result.outcome == "failed":
-            return Ending(cause="failed", error=result.error, report=report, read=read)
-        if self._too_long:
-            return Ending(cause="failed", reason=TURN_LIMIT, error=TURN_LIMIT, report=report, read=read)
-        return Ending(cause="stopped", report=report, read=read)
+            return replace(ending, cause="failed", error=result.error)
+        return replace(ending, cause="failed", reason=TURN_LIMIT, error=TURN_LIMIT) if self._too_long else ending
 
     async def _end(self, ending: Ending, history: History | None) -> None:
         """Commit the end, however long it takes until there is room for it."""
@@ -190,6 +205,12 @@ class Player:
                 break
         if not was_running:
             logger.error("The end of %s came to nothing: somebody else has ended it in the store.", claimed.turn_id)
+
+
+def _reasons(bus: MessageBus) -> dict[str, str]:
+    """Why words of the person reached nobody that they were for, by the ids under which they are stored."""
+    fates = ((words.token, fate) for words in bus.person_words() for fate in bus.fates(words.message_id))
+    return {token: fate.reason for token, fate in fates if token and fate.reason}
 
 
 def _added(before: list[ModelMessage], messages: tuple[ModelMessage, ...]) -> History:

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from restante.bus.entry import JournalEntry
+from restante.bus.message import EVERYONE
 from restante.bus.rendering import Delivery
 from restante.durable import transcripts, turns, words
 from restante.durable.db.database import Database, Transaction
@@ -70,7 +71,7 @@ class Recorder:
             del self._queued[: len(entries)]
 
     async def claimed(self, address: str, deliveries: tuple[Delivery, ...]) -> None:
-        """An entry run took words of the person: they are started before the call that carries them."""
+        """Whoever is to read them took words of the person: they are started before the call that carries them."""
         taken = self._joined(address, deliveries)
         await self.flush(lambda tx: _each(taken, lambda message_id: words.drained(tx, message_id)))
 
@@ -87,9 +88,13 @@ class Recorder:
         await self.flush()
 
     def _joined(self, address: str, deliveries: Sequence[Delivery]) -> list[str]:
-        if address != self._entry_address:
-            return []
-        return [one.message.token for one in deliveries if one.message.token is not None]
+        """The person's words that count as read by this run: to everyone they are the entry agent's to read."""
+        return [
+            one.message.token
+            for one in deliveries
+            if one.message.token is not None
+            and (address == self._entry_address or one.message.to not in (EVERYONE, self._entry_address))
+        ]
 
     def _store(
         self,
