@@ -2,13 +2,14 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from pydantic_ai import Agent, ToolFailed
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.models import Model
 from pydantic_ai.usage import UsageLimits
+from pydantic_core import to_jsonable_python
 
 from restante.bus.bus import MessageBus
 from restante.bus.message import EVERYONE, Message
@@ -30,6 +31,7 @@ class GatedCall:
     tool_call_id: str
     tool: str
     arguments: Mapping[str, Any]
+    """Ready for JSON."""
     request: str
     """What the person said in this turn, each message told apart from the next; nothing of anybody else."""
 
@@ -43,7 +45,7 @@ class Verdict:
 
 
 AskPerson = Callable[[GatedCall], Awaitable[Verdict]]
-"""Shows a call to the person and waits for the answer."""
+"""Shows a call to the person and waits for the answer. What it raises is logged, and means no."""
 Review = Callable[[GatedCall], Awaitable[bool]]
 """Whether the person's words alone make a yes of the person unnecessary. What it raises means no more than a no."""
 
@@ -75,9 +77,12 @@ class Approver:
 
     async def decide(self, notes: Notes, address: str, call: ToolCallPart, arguments: Mapping[str, Any]) -> None:
         """Wait for the verdict. Raises `ToolFailed` for a no, with the reason."""
-        request = request_text(self._opening, self._bus.person_words())
         gated = GatedCall(
-            address=address, tool_call_id=call.tool_call_id, tool=call.tool_name, arguments=arguments, request=request
+            address=address,
+            tool_call_id=call.tool_call_id,
+            tool=call.tool_name,
+            arguments=to_jsonable_python(arguments, fallback=str),
+            request=self._request(),
         )
         notes.approval_asked(gated.tool_call_id, gated.tool, gated.arguments)
         by, verdict = await self._verdict(gated)
@@ -85,12 +90,19 @@ class Approver:
         if not verdict.allowed:
             raise ToolFailed(f"denied: {verdict.reason or 'the person said no.'} The tool was not called.")
 
+    def _request(self) -> str:
+        return request_text(self._opening, self._bus.person_words())
+
     async def _verdict(self, call: GatedCall) -> tuple[Literal["reviewer", "person", "nobody"], Verdict]:
         if await self._reviewed(call):
             return "reviewer", Verdict(allowed=True)
         if self._approvals.person is None:
             return "nobody", Verdict(allowed=False, reason="this tool needs a yes of a person, and nobody attends.")
-        return "person", await self._approvals.person(call)
+        try:
+            return "person", await self._approvals.person(replace(call, request=self._request()))
+        except Exception as error:
+            logger.exception("The person could not be asked about a call of %s, which is refused.", call.tool)
+            return "nobody", Verdict(allowed=False, reason=f"the person could not be asked ({describe(error)}).")
 
     async def _reviewed(self, call: GatedCall) -> bool:
         """Whether the reviewer makes a yes of it. It may do no more, and only so often."""
@@ -100,7 +112,8 @@ class Approver:
         self.automatic_left -= 1
         allowed = False
         try:
-            allowed = await self._approvals.reviewer(call)
+            # A yes to a request that the person has amended meanwhile is none.
+            allowed = await self._approvals.reviewer(call) and self._request() == call.request
         except Exception as error:  # noqa: BLE001 - a reviewer is somebody else's code; the person decides instead
             logger.warning("The reviewer failed, and the person is asked: %s", describe(error))
         finally:
