@@ -209,3 +209,12 @@ def test_how_an_entry_run_ended_is_forgotten_when_the_next_one_begins(policy: Bu
 
     runs = bus.record()["runs"][0]
     assert [(run["how"], run["error"]) for run in (ended, runs)] == [("error", "boom"), (None, None)]
+
+
+def test_by_default_an_entry_run_that_finds_no_more_mail_has_ended_for_good() -> None:
+    bus = MessageBus()
+    bus.open_entry("assistant").drain_or_close()
+
+    (line,) = bus.roster()
+
+    assert (line.state, line.how, line.reads) == ("finished", "answered", False)

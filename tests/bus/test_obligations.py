@@ -138,10 +138,11 @@ def test_an_open_obligation_is_told_of_with_the_reason_of_the_last_that_tried() 
     bus.open_entry("assistant").send("everyone", "hello")
     only = bus.open("researcher")
     only.drain()
-    only.failed()
+    only.failed(call=3)
     only.close("error")
 
     assert told(bus.close()) == [("hello", None, "model_call_failed")]
+    assert [fate.call for fate in bus.fates("m1")] == [3]
 
 
 @pytest.mark.rows("T123")

@@ -179,3 +179,19 @@ def test_words_whose_call_failed_come_again_first_and_in_order_and_are_marked(po
     assert [delivery.provenance()["redelivered"] for delivery in handed] == [True, True, False]
     second.returned()
     assert bus.close() == ((), ())
+
+
+@both
+@pytest.mark.rows("T140", "B225")
+def test_what_came_during_a_call_that_failed_follows_what_the_call_carried(policy: BusPolicy) -> None:
+    bus = MessageBus(policy)
+    assistant = bus.open_entry("assistant")
+    bus.send_person("one")
+    assistant.drain()
+    bus.send_person("two")
+
+    assistant.failed()
+
+    handed = assistant.drain()
+    assert texts(handed) == ["one", "two"]
+    assert flags(handed) == {"one": True, "two": False}

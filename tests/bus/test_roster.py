@@ -19,6 +19,7 @@ def test_under_classic_a_run_that_has_ended_leaves_everything_as_it_was() -> Non
     assert (bus.roster(), bus.fates("m1"), bus.record()["messages"], bus.record()["books"]) == before
     assert bus.roster()[1] == Line("researcher#1", None, None, reads=True, last_sent_s=None)
     assert assistant.send("researcher#1", "thank you").matched == (("researcher#1", None),)
+    assert worker.send("assistant", "from a callback").accepted
 
 
 @pytest.mark.rows("T042")
