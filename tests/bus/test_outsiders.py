@@ -112,7 +112,7 @@ def test_an_external_message_without_a_reply_address_says_that_it_cannot_be_answ
 
     _, facts, *body = reader.drain()[0].prompt_text().splitlines()
 
-    assert "cannot be answered from here" in facts
+    assert facts.endswith(". It cannot be answered from here.")
     assert body == ["> hello"]
 
 

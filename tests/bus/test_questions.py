@@ -142,6 +142,15 @@ def test_a_question_to_everyone_is_refused_where_one_other_reads() -> None:
 
 @both
 @pytest.mark.rows("T250")
+@pytest.mark.parametrize("deadline_s", [10**400, "9"])
+def test_a_deadline_that_no_clock_can_count_is_refused_like_any_other(policy: BusPolicy, deadline_s: float) -> None:
+    bus, (scout, _) = crew("scout", "coder", policy=policy)
+    assert scout.question("coder#1", "which?", deadline_s=deadline_s).code == "invalid_arguments"
+    assert bus.record()["messages"] == []
+
+
+@both
+@pytest.mark.rows("T250")
 @pytest.mark.parametrize("deadline_s", [0.25, 3_600])
 def test_a_deadline_may_be_short_and_as_long_as_the_longest(policy: BusPolicy, deadline_s: float) -> None:
     _, (scout, _) = crew("scout", "coder", policy=policy)

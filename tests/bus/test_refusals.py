@@ -21,7 +21,8 @@ def test_an_address_that_nobody_in_this_turn_ever_had_is_refused_with_the_roster
     receipt = assistant.send(to, "hello")
 
     assert (receipt.accepted, receipt.code) == (False, "not_found")
-    you, other, all_of_them = receipt.text.splitlines()[1:]
+    lead, you, other, all_of_them = receipt.text.splitlines()
+    assert lead.endswith("You can write to those that read:")
     if policy.liveness:
         assert (you, other) == ("- assistant (running) (you)", "- researcher#1 (running)")
         assert all_of_them == "- everyone: all of the above that still read, except you."
@@ -182,3 +183,10 @@ def test_a_refusal_to_somebody_who_is_no_run_excepts_nobody() -> None:
     ):
         assert receipt.text.endswith("- everyone: all of the above that still read.")
         assert "(you)" not in receipt.text
+
+
+@pytest.mark.rows("T087")
+def test_under_classic_even_who_is_alone_can_write_to_an_address() -> None:
+    told = MessageBus(BusPolicy.classic()).open_entry("assistant").send("coder", "hello").text
+
+    assert "You can write to those that read:\n- assistant (you)\n" in told
