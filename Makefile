@@ -21,14 +21,15 @@ test: install
 	$(RUN)/pytest
 
 # The same tests, for as long as it takes: 100,000 steps and more of every schedule, a million bodies, 200 kills,
-# a turn cut off at each of its steps.
+# a turn cut off at each of its steps, 10,000 schedules of a turn whose worker is redirected.
 torture: export RESTANTE_SCHEDULES = 3500
 torture: export RESTANTE_STORMS = 400
 torture: export RESTANTE_BODIES = 1000000
 torture: export RESTANTE_KILLS = 200
 torture: export RESTANTE_PLACES = 100000
+torture: export RESTANTE_REDIRECTS = 10000
 torture: install
-	$(RUN)/pytest --timeout 7200 tests/bus tests/kills tests/turn/test_injected_cancellation.py
+	$(RUN)/pytest --timeout 7200 tests/bus tests/kills tests/turn/test_injected_cancellation.py tests/turn/test_redirect.py
 
 check: install docs
 	$(RUN)/ruff check .
