@@ -190,3 +190,26 @@ def test_under_classic_even_who_is_alone_can_write_to_an_address() -> None:
     told = MessageBus(BusPolicy.classic()).open_entry("assistant").send("coder", "hello").text
 
     assert "You can write to those that read:\n- assistant (you)\n" in told
+
+
+@both
+@pytest.mark.rows("T143")
+@pytest.mark.parametrize("closed", [True, False])
+@pytest.mark.parametrize("to", ["everyone", "coder", "coder#2", "writer", "a b", "desk"])
+@pytest.mark.parametrize("text", ["hello", " ", "\0", "x" * 20_001])
+def test_the_person_can_learn_how_a_send_would_be_refused_without_sending(
+    policy: BusPolicy, closed: bool, to: str, text: str
+) -> None:
+    bus = MessageBus(policy, clock=lambda: 0.0)
+    for label in ("coder", "coder", "writer"):
+        bus.open(label).close("answered")
+    bus.open("coder")
+    if closed:
+        bus.close()
+    before = bus.record()
+
+    foretold = bus.refusal_of_person(text, to=to)
+
+    assert bus.record() == before
+    receipt = bus.send_person(text, to=to)
+    assert foretold == (None if receipt.accepted else receipt)

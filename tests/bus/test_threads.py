@@ -146,6 +146,7 @@ LOCKS: dict[str, tuple[int, Act]] = {
     "MessageBus.fates": (1, lambda bus, _: bus.fates("m1")),
     "MessageBus.unread_person": (1, lambda bus, _: bus.unread_person()),
     "MessageBus.person_words": (1, lambda bus, _: bus.person_words()),
+    "MessageBus.refusal_of_person": (1, lambda bus, _: bus.refusal_of_person("hello", to="coder")),
     "MessageBus.record": (1, lambda bus, _: bus.record()),
     "MessageBus.close": (1, lambda bus, _: bus.close()),
     "MessageBus.note": (1, lambda bus, _: bus.note("round", "coder#1", {})),
