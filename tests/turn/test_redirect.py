@@ -1,4 +1,4 @@
-"""Two background workers in any schedule: one asks the parent that awaits both, which answers and redirects the other."""
+"""Two background workers in any schedule: one asks the parent that awaits both, the other is redirected by it."""
 
 import os
 import re
