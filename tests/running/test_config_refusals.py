@@ -99,7 +99,10 @@ def test_an_unknown_key_is_refused_with_its_line_and_the_nearest_known_one(
         (12, 'delegates_to = ["resercher"]', ["'assistant'", "'resercher'", "'researcher'"]),
         (12, "rounds = 0", ["'rounds'", "from 1"]),
         (14, 'available = ["mesaging"]', ["'assistant'", "'mesaging'", "messaging"]),
-        (14, 'confirm = ["send_message"]', ["Leave confirm empty"]),
+        (14, 'confirm = "send_message"', ["confirm", "array"]),
+        (14, "[review]\nautomatic = 3", ["[review] has no model"]),
+        (14, '[review]\nautomatic = 0\nmodel = "openai:gpt-5"', ["automatic", "1 to 1,000"]),
+        (14, '[review]\nmodle = "gpt"', ["modle", "model"]),
         (14, 'confirm = []\n[agents.assistant.capabilities]\nfree_text_ask = "false"', ["true or false", "'false'"]),
         (14, "confirm = []\n[agents.assistant.capabilities]\nfree_text_ask = 0", ["true or false", "not 0"]),
         (

@@ -22,7 +22,8 @@ from restante.running.importing import NotImported, import_agent, import_value
 from restante.running.mcp_servers import MCP
 from restante.running.toolsets import Holder, find_toolsets
 from restante.running.toolsets.mcp_tools import mcp_tools
-from restante.turn import spawn_tools
+from restante.turn import reviewing, spawn_tools
+from restante.turn.approval import Review
 
 AnyAgent = Agent[Any, Any]
 AnyToolset = AbstractToolset[Any]
@@ -33,6 +34,12 @@ SCRIPTS = EntryPoint(name="scripted", value="restante.testing:load_script", grou
 OPENAI_CHAT = ("openai", "openai-chat")
 """Providers that, at a `base_url` of one's own, mean any server that speaks OpenAI's chat completions."""
 _MCP_EXTRA = {"fastmcp", "mcp", "mcp_types"}
+
+
+class NoSteps(ValueError):
+    """A script has nothing to play for somebody."""
+
+
 NO_KEY = "none"
 """The key that is sent to a server of one's own for which none is configured."""
 
@@ -59,6 +66,17 @@ def build_agents(config: Config, clock: Clock | None = None) -> Mapping[str, Hos
     """
     workshop = _Workshop(config, clock or SystemClock())
     return MappingProxyType({name: workshop.hosted(name) for name in config.agents})
+
+
+def build_reviewer(config: Config) -> Review | None:
+    """The reviewer of gated calls, if the configuration names a model for it. Raises `BadConfig`."""
+    if config.review is None:
+        return None
+    model, path = config.review.model, ("review", "model")
+    try:
+        return reviewing(_Workshop(config, SystemClock()).model(model, "review"))
+    except (UserError, ValueError, TypeError, ImportError) as error:
+        raise config.error(path, f"The model {model!r} of [review] cannot be used: {error}") from error
 
 
 class _Workshop:
@@ -146,21 +164,26 @@ class _Workshop:
 
     def _model(self, agent: AgentConfig) -> Model:
         model = agent.model or ""
-        if model.startswith(SCRIPTED):
-            return self._scripted(agent, model.removeprefix(SCRIPTED))
-        own = self._config.models.get(model)
         try:
-            return _own_model(own) if own else infer_model(model)
+            return self.model(model, agent.name)
+        except NoSteps as error:
+            raise self._bad(agent, "model", str(error)) from error
         except (UserError, ValueError, TypeError, ImportError) as error:
             raise self._bad(agent, "model", f"the model {model!r} cannot be used: {error}") from error
 
-    def _scripted(self, agent: AgentConfig, path: str) -> Model:
+    def model(self, model: str, player: str) -> Model:
+        """The model of this name; of a script, that which plays the steps of `player`. Raises what is wrong with it."""
+        if model.startswith(SCRIPTED):
+            return self._scripted(model.removeprefix(SCRIPTED), player)
+        own = self._config.models.get(model)
+        return _own_model(own) if own else infer_model(model)
+
+    def _scripted(self, path: str, player: str) -> Model:
         if path not in self._scripts:
             self._scripts[path] = SCRIPTS.load()(Path(path))
-        if agent.name not in self._scripts[path]:
-            words = f"the script {path} has no steps for it; add a list [[{agent.name}]]"
-            raise self._bad(agent, "model", words)
-        return self._scripts[path][agent.name]
+        if player not in self._scripts[path]:
+            raise NoSteps(f"the script {path} has no steps for it; add a list [[{player}]]")
+        return self._scripts[path][player]
 
     def _bad(self, agent: AgentConfig, key: str, what: str) -> BadConfig:
         path = ("agents", agent.name, *key.split("."))

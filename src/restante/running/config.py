@@ -38,6 +38,8 @@ class Limits:
     """Turns at once."""
     turn_max: float = 7_200.0
     """Seconds that a turn may take."""
+    approval_wait: float = 300.0
+    """Seconds until nobody's answer about a gated call counts as no."""
     body_max: int = 2 * 1024 * 1024
     """Bytes of a request body."""
     json_depth: int = 32
@@ -72,12 +74,24 @@ class AgentConfig:
     folder: Path | None = None
     tools: tuple[str, ...] = ()
     """The toolsets that it holds, by name; `mcp:NAME` are the tools of a server in `Config.servers`."""
+    confirm: tuple[str, ...] = ()
+    """The tools of which each call needs a yes, by the names that a model calls."""
     free_text_ask: bool = True
     """Whether others may write to it on the platform."""
     agent: str | None = None
     """`module:attribute` of an existing Pydantic AI agent; then there are no model and no instructions here."""
     deps: str | None = None
     """`module:attribute` of what its tools depend on; only with `agent`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewConfig:
+    """`[review]`: a model that may say yes to gated calls, where the person's words alone make that plain."""
+
+    model: str
+    """As that of an agent; a script has its steps under `review`."""
+    automatic: int
+    """How many calls of one turn it may allow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +105,7 @@ class Config:
     models: Mapping[str, ModelConfig] = field(default_factory=lambda: MappingProxyType({}))
     servers: Mapping[str, McpServer] = field(default_factory=lambda: MappingProxyType({}))
     """`[mcp.NAME]`, by name."""
+    review: ReviewConfig | None = None
     limits: Limits = Limits()
     path: Path | None = None
     source: Source | None = field(default=None, repr=False, compare=False)
@@ -114,9 +129,12 @@ _RANGES: dict[str, Range] = {
     "wait_seconds_max": Range(0, 25, whole=False),
     "parallel_turns": Range(1, 1_000),
     "turn_max": Range(10, 86_400, whole=False),
+    "approval_wait": Range(30, 86_400, whole=False),
     "body_max": Range(64 * 1024, 64 * 1024 * 1024),
     "json_depth": Range(8, 128),
 }
+AUTOMATIC = 5
+"""How many calls of one turn a reviewer may allow if the file does not say."""
 _ROUNDS = Range(1, 1_000_000_000)
 _IMPORT_PATH = re.compile(r"[\w.]+:[\w.]+")
 
@@ -142,6 +160,7 @@ class _Reading:
             agents=MappingProxyType(agents),
             models=MappingProxyType(models),
             servers=MappingProxyType(servers),
+            review=self._review(models),
             limits=limits,
             path=self._path,
             source=self._source,
@@ -172,6 +191,14 @@ class _Reading:
         table = self._top.table("mcp")
         return {name: read_server(name, table.table(name), self._folder) for name in table.keys}
 
+    def _review(self, models: Mapping[str, ModelConfig]) -> ReviewConfig | None:
+        if "review" not in self._top:
+            return None
+        table = self._top.table("review")
+        only(table, "[review]")
+        automatic = table.number("automatic", Range(1, 1_000))
+        return ReviewConfig(model=self._model_of(table, models), automatic=int(automatic or AUTOMATIC))
+
     def _agents(self, models: Mapping[str, ModelConfig], servers: Mapping[str, McpServer]) -> dict[str, AgentConfig]:
         table = self._top.table("agents")
         if not table.keys:
@@ -196,6 +223,7 @@ class _Reading:
             rounds=None if rounds is None else int(rounds),
             folder=self._folder_of(table),
             tools=_tools(table.table("tools")),
+            confirm=table.table("tools").texts("confirm"),
             free_text_ask=_free_text_ask(table.table("capabilities")),
             agent=theirs,
             deps=_import_path(table, "deps"),
@@ -287,8 +315,6 @@ def _their_agent(table: Table) -> str | None:
 
 def _tools(table: Table) -> tuple[str, ...]:
     only(table, "[agents.NAME.tools]")
-    if table.texts("confirm"):
-        table.refuse("confirm", "No tool can ask a person first yet. Leave confirm empty.")
     return table.texts("available")
 
 

@@ -37,7 +37,8 @@ from restante.durable.searches import Hit, HitPage
 from restante.durable.sends import Receipt, SendRequest
 from restante.durable.topics import chat_topic, inbox_topic, mail_topic
 from restante.errors import ShuttingDown, StoreUnavailable, TurnRunning
-from restante.running.agents import Hosted
+from restante.running.agents import Hosted, build_reviewer
+from restante.running.attending import Attending
 from restante.running.clock import Clock, SystemClock, now_ms
 from restante.running.config import Config
 from restante.running.dispatcher import Dispatcher
@@ -52,6 +53,7 @@ from restante.running.tasks import owning_group
 from restante.running.transcript import Said, Transcript, read_transcript
 from restante.running.waiters import Waiters
 from restante.texts import check_text
+from restante.turn.approval import AskPerson
 
 __all__ = [
     "Caller", "Chat", "ChatInList", "ChatPage", "Clock", "Cut", "Hit", "HitPage", "NewToken", "Page", "Platform",
@@ -174,6 +176,10 @@ class Platform:
         What is heard are pieces of texts as they come; they are not stored, and the whole texts are entries.
         """
         return self._engine.pieces.listen(chat_id)
+
+    def attend(self, chat_id: str, ask: AskPerson) -> AbstractContextManager[None]:
+        """Within the block, gated calls of the chat's turns are asked here. Where nobody attends, they are refused."""
+        return self._engine.attending.attend(chat_id, ask)
 
     async def watch(self, chat_id: str, *, after: int = 0) -> AsyncGenerator[JournalEntry]:
         """The entries of a chat's turns alone, from the sequence `after` on; ends when no turn runs or waits."""
@@ -339,6 +345,7 @@ async def open_platform(
                     config=config,
                     agents=agents,
                     live=Live(),
+                    attending=Attending(config, time, build_reviewer(config)),
                     pieces=Pieces(),
                     group=group,
                 )

@@ -19,6 +19,7 @@ from restante.durable.turns import Claimed, Ending
 from restante.durable.words import Words
 from restante.errors import StoreUnavailable
 from restante.running.agents import Hosted
+from restante.running.attending import Attending
 from restante.running.clock import Clock, now_ms
 from restante.running.config import Config
 from restante.running.live import Live
@@ -43,6 +44,7 @@ class Engine:
     config: Config
     agents: Mapping[str, Hosted]
     live: Live
+    attending: Attending
     pieces: Pieces
     group: asyncio.TaskGroup
     """Owns the tasks of every turn."""
@@ -128,6 +130,7 @@ class Player:
             sink=self._recorder,
             observer=self._recorder,
             clock=engine.clock,
+            approvals=engine.attending.approvals(claimed.chat_id),
             # Only where somebody watches: asking for pieces changes how a model is called.
             on_text=self._tell_piece if engine.pieces.are_wanted(claimed.chat_id) else None,
             history=await self._history(),

@@ -9,7 +9,7 @@ from restante.running.toml_table import Table
 
 PLATFORM_LIMITS = (
     "text_max", "submission_id_max", "messages_per_hour", "page_default", "page_max", "wait_seconds_max",
-    "parallel_turns", "turn_max", "body_max", "json_depth",
+    "parallel_turns", "turn_max", "approval_wait", "body_max", "json_depth",
 )  # fmt: skip
 BUS_LIMITS = tuple(each.name for each in fields(BusPolicy) if each.name != "name")
 OF_OUR_AGENTS = ("instructions", "instructions_file", "model")
@@ -17,10 +17,11 @@ OF_OUR_AGENTS = ("instructions", "instructions_file", "model")
 
 PLACES = MappingProxyType(
     {
-        "the top of the file": ("policy", "entry", "limits", "models", "mcp", "agents"),
+        "the top of the file": ("policy", "entry", "limits", "models", "mcp", "review", "agents"),
         "[limits]": (*PLATFORM_LIMITS, *BUS_LIMITS),
         "[models.NAME]": ("provider", "model", "base_url", "api_key_env"),
         "[mcp.NAME]": ("command", "args", "env_from", "url", "token_env", "headers_env", "start_seconds"),
+        "[review]": ("model", "automatic"),
         "[agents.NAME]": (
             "description", *OF_OUR_AGENTS, "tools", "delegates_to", "rounds", "folder", "capabilities", "agent", "deps",
         ),

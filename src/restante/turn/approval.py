@@ -44,15 +44,15 @@ class Verdict:
     reason: str | None = None
 
 
-AskPerson = Callable[[GatedCall], Awaitable[Verdict]]
-"""Shows a call to the person and waits for the answer. What it raises is logged, and means no."""
+AskPerson = Callable[[GatedCall], Awaitable[Verdict | None]]
+"""Shows a call to the person and waits for the answer. None: nobody is there. What it raises is logged and means no."""
 Review = Callable[[GatedCall], Awaitable[bool]]
 """Whether the person's words alone make a yes of the person unnecessary. What it raises means no more than a no."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Approvals:
-    """Which tools are gated, and who answers. Without a person every gated call is refused that no reviewer allows."""
+    """Which tools are gated, and who answers. Without a person every gated call is refused, reviewer or not."""
 
     gated: Mapping[str, Collection[str]] = field(default_factory=dict[str, Collection[str]])
     """The tools that need a yes, by the label of the agent."""
@@ -96,24 +96,27 @@ class Approver:
     async def _verdict(self, call: GatedCall) -> tuple[Literal["reviewer", "person", "nobody"], Verdict]:
         if await self._reviewed(call):
             return "reviewer", Verdict(allowed=True)
-        if self._approvals.person is None:
-            return "nobody", Verdict(allowed=False, reason="this tool needs a yes of a person, and nobody attends.")
+        ask = self._approvals.person
         try:
-            return "person", await self._approvals.person(replace(call, request=self._request()))
+            verdict = await ask(replace(call, request=self._request())) if ask else None
         except Exception as error:
             logger.exception("The person could not be asked about a call of %s, which is refused.", call.tool)
             return "nobody", Verdict(allowed=False, reason=f"the person could not be asked ({describe(error)}).")
+        if verdict is None:
+            return "nobody", Verdict(allowed=False, reason="this tool needs a yes of a person, and nobody attends.")
+        return "person", verdict
 
     async def _reviewed(self, call: GatedCall) -> bool:
         """Whether the reviewer makes a yes of it. It may do no more, and only so often."""
-        if self._approvals.reviewer is None or self.automatic_left <= 0 or len(call.request) > REQUEST_LIMIT:
+        review = self._approvals.reviewer if self._approvals.person else None
+        if review is None or self.automatic_left <= 0 or len(call.request) > REQUEST_LIMIT:
             return False
         # Taken before the wait, so that calls that are reviewed at the same time share what is left.
         self.automatic_left -= 1
         allowed = False
         try:
             # A yes to a request that the person has amended meanwhile is none.
-            allowed = await self._approvals.reviewer(call) and self._request() == call.request
+            allowed = await review(call) and self._request() == call.request
         except Exception as error:  # noqa: BLE001 - a reviewer is somebody else's code; the person decides instead
             logger.warning("The reviewer failed, and the person is asked: %s", describe(error))
         finally:

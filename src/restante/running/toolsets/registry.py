@@ -31,7 +31,9 @@ ToolsetFactory = Callable[[Holder], "AbstractToolset[Any]"]
 """Builds a toolset for one agent, once, before any turn; its runs share it."""
 
 _SHIPPED = "restante.running.toolsets.shipped"
-_OURS = tuple(EntryPoint(name=name, value=f"{_SHIPPED}:{name}", group=GROUP) for name in ("files", "messaging", "time"))
+_OURS = tuple(
+    EntryPoint(name=name, value=f"{_SHIPPED}:{name}", group=GROUP) for name in ("asking", "files", "messaging", "time")
+)
 
 
 def find_toolsets() -> Mapping[str, tuple[EntryPoint, ...]]:

@@ -8,7 +8,13 @@ from restante.running.toolsets.file_tools import file_tools
 from restante.running.toolsets.folder import Folder
 from restante.running.toolsets.registry import Holder
 from restante.running.toolsets.time_tools import time_tools
-from restante.turn import messaging_tools
+from restante.turn import asking_tools, messaging_tools
+
+
+def asking(holder: Holder) -> AbstractToolset[Any]:
+    """`ask` and `await_reply`."""
+    del holder  # who asks is the run that calls
+    return asking_tools()
 
 
 def files(holder: Holder) -> AbstractToolset[Any]:

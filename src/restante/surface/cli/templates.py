@@ -34,8 +34,10 @@ rounds = 10                                 # its own number of model calls
 # folder = "work/assistant"                 # a folder of its own, for the toolset "files"
 
 [agents.assistant.tools]
-# Toolsets: "messaging" to write to other agents, "time", "files" in its folder, "mcp:NAME" for a server below.
+# Toolsets: "messaging" to write to other agents, "asking" to ask one and wait for its reply, "time", "files" in its
+# folder, "mcp:NAME" for a server below.
 available = ["messaging", "time"]
+# confirm = ["write_file"]                  # tools that need your yes for each call
 
 [agents.assistant.capabilities]
 free_text_ask = true                        # false: no other agent or client may write to it on the platform
