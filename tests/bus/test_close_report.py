@@ -249,6 +249,7 @@ def test_a_report_holds_ten_thousand_entries_and_its_sentence_the_first_twenty(p
     assert [line.partition("message ")[2].partition(" ")[0] for line in first] == [str(number) for number in range(20)]
     assert "9,980" in last
     assert all(line.startswith("Undelivered:") for line in (*first, last))
+    assert all(line.endswith(" after it was accepted)") for line in first)
 
 
 @both

@@ -58,12 +58,23 @@ def test_a_field_out_of_its_range_is_refused_by_name_value_and_range(field: str,
 
     assert refused.value.field == field
     assert refused.value.message.startswith(f"{field} is {value!r}; it is a ")
-    assert f"from {least} to 1,000,000,000" in refused.value.message
-    assert ("or None" in refused.value.message) == (field in ("broadcasts", "pair_messages"))
+    kind = "a number of seconds" if field in ("grace_s", "ask_s", "wait_max_s") else "a whole number"
+    none = ", or None" if field in ("broadcasts", "pair_messages") else ""
+    assert refused.value.message.endswith(f"; it is {kind} from {least} to 1,000,000,000{none}.")
 
 
-@pytest.mark.parametrize(("field", "value"), [("agent_extensions", 0), ("broadcasts", 0), ("grace_s", 0), ("ask_s", 1)])
-def test_the_least_that_a_field_may_be_is_allowed(field: str, value: int) -> None:
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("agent_extensions", 0),
+        ("broadcasts", 0),
+        ("grace_s", 0),
+        ("ask_s", 1),
+        ("rounds", 1),
+        ("rounds", 1_000_000_000),
+    ],
+)
+def test_the_least_and_the_most_that_a_field_may_be_are_allowed(field: str, value: int) -> None:
     assert getattr(BusPolicy(**{field: value}), field) == value  # pyright: ignore[reportArgumentType]
 
 
@@ -71,6 +82,11 @@ def test_there_are_two_policies_and_no_third() -> None:
     with pytest.raises(BadPolicy, match="it is 'default' or 'classic'") as refused:
         BusPolicy(name="modern")  # pyright: ignore[reportArgumentType]
     assert refused.value.field == "name"
+
+
+def test_the_fields_of_a_policy_are_given_by_name() -> None:
+    with pytest.raises(TypeError):
+        BusPolicy("default", 3)  # pyright: ignore[reportCallIssue]
 
 
 def test_a_notice_of_the_bus_moves_nothing() -> None:
