@@ -60,11 +60,8 @@ def test_every_key_that_is_commented_out_is_one_that_works(tmp_path: Path) -> No
     assert config.models["local"].base_url == "http://localhost:11434/v1"
     assert config.agents["billing"].agent == "shop.agents:billing"
     assert config.agents["assistant"].folder == tmp_path / "work/assistant"
+    assert config.agents["assistant"].confirm == ("write_file",)
     assert (config.servers["docs"].command, config.servers["docs"].env_from) == ("uvx", ("DOCS_TOKEN",))
-
-
-def test_what_does_nothing_yet_is_not_offered() -> None:
-    assert "confirm" not in CONFIG_TEXT
 
 
 def test_the_store_is_for_its_owner_alone(tmp_path: Path) -> None:
