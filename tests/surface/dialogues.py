@@ -7,7 +7,6 @@ import re
 import select
 import signal
 import struct
-import subprocess
 import termios
 import time
 from collections.abc import Callable, Generator, Mapping
@@ -17,7 +16,7 @@ from typing import Any
 
 import pyte
 
-from tests.surface.terminal import COMMAND
+from tests.surface.commands import Command, start
 
 PATIENCE_SECONDS = 30
 READY = "/help lists the commands"
@@ -26,7 +25,7 @@ READY = "/help lists the commands"
 class Person:
     """What a person at this terminal sees and does."""
 
-    def __init__(self, process: subprocess.Popen[bytes], master: int, size: tuple[int, int]) -> None:
+    def __init__(self, process: Command, master: int, size: tuple[int, int]) -> None:
         self.process = process
         self.raw = b""
         self._master = master
@@ -122,11 +121,9 @@ class Gates:
         os.write(self._pipes[name][1], b"x")
 
     @property
-    def handles(self) -> list[int]:
-        return [read for read, _ in self._pipes.values()]
-
-    def environment(self) -> Mapping[str, str]:
-        return {f"GATE_{name}": str(read) for name, (read, _) in self._pipes.items()}
+    def handles(self) -> Mapping[str, int]:
+        """The variables that tell a team where to wait."""
+        return {f"GATE_{name}": read for name, (read, _) in self._pipes.items()}
 
     def close(self) -> None:
         for pair in self._pipes.values():
@@ -147,22 +144,19 @@ def at_terminal(
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
     given = gates or Gates()
     known = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "COLUMNS", "LINES")}
-    process = subprocess.Popen(
-        [*COMMAND, *arguments],
-        cwd=folder,
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
-        env=known | {"TERM": "xterm-256color", "PYTHONPATH": str(folder), **given.environment(), **environment},
-        pass_fds=given.handles,
-        start_new_session=True,
+    process = start(
+        *arguments,
+        folder=folder,
+        streams=(slave, slave, slave),
+        environment=known | {"TERM": "xterm-256color", **environment},
+        handles=given.handles,
     )
     os.close(slave)
     try:
         yield Person(process, master, size)
     finally:
         process.kill()
-        process.wait()
+        process.wait(PATIENCE_SECONDS)
         os.close(master)
         with suppress(OSError):
             given.close()

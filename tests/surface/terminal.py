@@ -3,12 +3,13 @@
 import contextlib
 import io
 import os
-import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
 from restante.surface.cli.main import main
+from tests.surface.commands import start
 
 PATIENCE_SECONDS = 60
 COMMAND = (sys.executable, "-c", "from restante.surface.cli.main import main; main()")
@@ -54,10 +55,14 @@ def _written(stream: io.TextIOWrapper) -> str:
 
 def restante_process(*arguments: str, folder: Path, stdin: bytes = b"") -> Ran:
     """Run a command to its end in a process of its own."""
-    done = subprocess.run(
-        [*COMMAND, *arguments], cwd=folder, input=stdin, capture_output=True, timeout=PATIENCE_SECONDS, check=False
-    )
-    return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        given.write(stdin)
+        given.seek(0)
+        streams = given.fileno(), out.fileno(), err.fileno()
+        code = start(*arguments, folder=folder, streams=streams, environment=os.environ).wait(PATIENCE_SECONDS)
+        out.seek(0)
+        err.seek(0)
+        return Ran(code, out.read().decode(), err.read().decode())
 
 
 def write_team(folder: Path, script: str, config: str = "") -> None:
