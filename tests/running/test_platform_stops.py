@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from pydantic_ai import Agent
 
 from restante.bus.entry import JournalEntry
 from restante.durable.db.sqlite import SqliteDatabase
 from restante.errors import ShuttingDown, StoreUnavailable
+from restante.running.live import Live
 from restante.running.platform import SendRequest, StatesRequest
 from restante.testing import FakeClock, ScriptedModel
 from restante.testing.scripted import says
+from restante.turn import open_turn
 from tests.running.platforms import Gate, echo, platform_of, principal, replying, settled, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(60)]
@@ -86,3 +89,18 @@ async def test_a_chat_without_words_ends_at_once_for_a_watcher(tmp_path: Path) -
         chat_id = await platform.create_chat()
 
         assert await _watched(platform.watch(chat_id)) == []
+
+
+async def test_a_turn_that_is_stopped_between_its_claim_and_its_first_step_is_stopped_as_it_begins() -> None:
+    live = Live()
+    live.expect("chat-1")
+    assert live.stop("chat-1")
+    assert not live.stop("chat-2")
+
+    async with asyncio.timeout(60), open_turn(Agent(replying(echo)), "begin") as turn:
+        live.add("chat-1", turn)
+        result = await turn.result()
+
+    live.remove("chat-1")
+    assert result.outcome == "stopped"
+    assert not live.stop("chat-1")

@@ -21,14 +21,23 @@ class Live:
 
     def __init__(self) -> None:
         self._turns: dict[str, tuple[Turn, set[str]]] = {}
+        self._coming: dict[str, bool] = {}
+        """Chats whose turn is claimed and does not run yet, and whether it is to be stopped at once."""
+
+    def expect(self, chat_id: str) -> None:
+        """A turn of the chat has been claimed and is about to run."""
+        self._coming[chat_id] = False
 
     def add(self, chat_id: str, turn: Turn) -> None:
         """A turn of the chat runs here."""
         self._turns[chat_id] = (turn, set())
+        if self._coming.pop(chat_id, False):
+            turn.stop()
 
     def remove(self, chat_id: str) -> None:
         """It runs no more."""
         self._turns.pop(chat_id, None)
+        self._coming.pop(chat_id, None)
 
     def offer(self, chat_id: str, said: Words) -> Receipt | None:
         """Hand committed words to the turn that runs, once; its receipt. One that is over leaves them for later."""
@@ -60,7 +69,8 @@ class Live:
     def stop(self, chat_id: str) -> bool:
         """Stop the turn that runs; whether there was one."""
         turn, _ = self._turns.get(chat_id, (None, set[str]()))
-        if turn is None:
-            return False
-        turn.stop()
-        return True
+        if turn is not None:
+            turn.stop()
+        elif chat_id in self._coming:
+            self._coming[chat_id] = True
+        return turn is not None or chat_id in self._coming

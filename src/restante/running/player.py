@@ -87,6 +87,7 @@ class Player:
     async def play(self) -> None:
         """Run the turn and store how it ended. If this is cancelled, the turn stays as a crash would leave it."""
         history: History | None = None
+        self._engine.live.expect(self._turn.chat_id)
         try:
             result = await self._run()
             ending = self._ending_of(result)
@@ -99,6 +100,8 @@ class Player:
         except Exception as error:
             logger.exception("Turn %s could not be run.", self._turn.turn_id)
             ending = Ending(cause="failed", error=f"{type(error).__name__}: {error}")
+        finally:
+            self._engine.live.remove(self._turn.chat_id)
         await self._end(ending, history)
 
     async def _run(self) -> TurnResult:
