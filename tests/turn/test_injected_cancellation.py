@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,7 +13,7 @@ from pydantic_ai import Agent
 
 from restante.bus import BusPolicy, Delivery, MessageBus
 from restante.errors import TurnStopped
-from restante.testing import Call, FakeClock, ScriptedModel, call, calls, cancels, says, step_by_step
+from restante.testing import Call, ScriptedModel, call, calls, cancels, says, step_by_step
 from restante.turn import Journal, Turn, TurnOptions, TurnResult, asking_tools, messaging_tools, open_turn, spawn_tools
 from tests.turn.playing import BOTH, Entries
 
@@ -36,6 +37,21 @@ def spawns(agent: str, background: bool = False) -> Call:  # noqa: FBT002 - as t
 
 def ask(whom: str) -> Call:
     return call("ask", to=whom, text="what next?")
+
+
+class QuickClock:
+    """A clock whose seconds last for one turn of the event loop each."""
+
+    def __init__(self) -> None:
+        self._now = 0.0
+
+    def now(self) -> float:
+        return self._now
+
+    async def sleep(self, seconds: float) -> None:
+        for _turn in range(int(seconds)):
+            await asyncio.sleep(0)
+        self._now += seconds
 
 
 class Told:
@@ -71,7 +87,7 @@ class Scene:
         self.turn: Turn | None = None
         self.answer: object = None
         self.result: TurnResult | None = None
-        self._policy = policy
+        self._policy = replace(policy, ask_s=20, wait_max_s=40, grace_s=20)
         self._way = way
 
     async def play(self) -> None:
@@ -87,7 +103,7 @@ class Scene:
             rounds={"scout": 2},
             observer=self.told,
             on_text=(lambda _, __: None) if self._way == "streamed" else None,
-            clock=FakeClock(),
+            clock=QuickClock(),
         )
         awaits = call("await_workers", addresses=["lead#1", "scout#1"])
         entry = self._agent(
@@ -179,7 +195,7 @@ def cancels_twice(main: asyncio.Task[object]) -> None:
 
 @both
 @ways
-@pytest.mark.timeout(0)
+@pytest.mark.timeout(7200 if PLACES > 100 else 300)
 @pytest.mark.rows("T357")
 @pytest.mark.parametrize("act", [cancels, cancels_twice])
 def test_cancelled_anywhere_a_turn_leaves_nothing_open_and_nothing_unsaid(
@@ -198,7 +214,7 @@ def test_cancelled_anywhere_a_turn_leaves_nothing_open_and_nothing_unsaid(
 
 @both
 @ways
-@pytest.mark.timeout(0)
+@pytest.mark.timeout(7200 if PLACES > 100 else 300)
 @pytest.mark.rows("T356")
 def test_stopped_anywhere_a_turn_leaves_nothing_open_and_nothing_unsaid(policy: BusPolicy, way: str) -> None:
     make = partial(Scene, policy, way)
