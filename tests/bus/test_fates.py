@@ -1,8 +1,11 @@
 """What becomes of a message: accepted, claimed, and then one of three things that nothing changes any more."""
 
+from typing import get_args
+
 import pytest
 
 from restante import BusPolicy, CloseReport, Fate, MessageBus
+from restante.bus.fates import AFTER, FINAL, IN_WORDS, Reason, State
 from restante.bus.run import How
 from tests.bus.policies import both
 
@@ -269,3 +272,9 @@ def test_a_sink_is_told_each_fate_that_the_close_settles(policy: BusPolicy, stop
 
     fates = [entry for entry in told if entry[0] == "fate"]
     assert fates == [("fate", "assistant", "undelivered" if stopped else "carried")]
+
+
+def test_every_reason_has_words_and_nothing_follows_a_final_state() -> None:
+    assert set(get_args(Reason)) == IN_WORDS.keys()
+    left = {state for changes in AFTER.values() for state in changes}
+    assert set(get_args(State)) - left == FINAL
