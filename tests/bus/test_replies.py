@@ -3,7 +3,7 @@
 import pytest
 
 from restante import BusPolicy, Message, MessageBus, Reader
-from restante.bus.rendering import prompt_text
+from restante.bus.rendering import prompt_text, provenance
 from restante.errors import BadLabel, UnknownMessage
 from tests.bus.policies import both
 
@@ -110,3 +110,9 @@ def test_a_notice_of_the_bus_begins_with_a_marker_of_its_own_and_is_quoted() -> 
     notice = Message("m1", 1, "bus", "bus", "coder#1", "two lines\nof it")
     assert prompt_text(notice) == "[notice] two lines\n> of it"
     assert prompt_text(notice._replace(text="")) == "[notice] "
+
+
+def test_a_message_on_its_own_is_shown_as_news_handed_over_once() -> None:
+    message = Message("m1", 1, "scout#1", "agent", "coder#1", "hello")
+    assert prompt_text(message) == "[message from scout#1] hello"
+    assert (provenance(message)["replayed"], provenance(message)["redelivered"]) == (False, False)
