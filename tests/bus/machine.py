@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from restante import BusPolicy, CloseReport, Delivery, Fate, MessageBus, Reader, Receipt
-from restante.bus.run import How
+from restante.bus.questions import Asked, Wait
+from restante.bus.run import How, Run
 
 LABELS = st.sampled_from(["researcher", "coder"])
 SELECTORS = st.sampled_from(
@@ -47,10 +48,20 @@ class BusMachine(RuleBasedStateMachine):
         self.final: dict[tuple[str, str | None, bool], Fate] = {}
         self.report: CloseReport | None = None
         self.external = 0
+        self.questions: dict[str, Reader] = {}
+        """Who asked, by the id of each accepted question."""
+        self.asked: dict[str, Asked] = {}
+        """What had become of each after the last step."""
+        self.listening: list[tuple[str, Callable[[], None]]] = []
+        """Who is rung, and the way to stop it."""
+        self.rung: Counter[str] = Counter()
 
     @property
     def live(self) -> bool:
         return self.policy.liveness
+
+    def question(self, number: int) -> str:
+        return list(self.questions)[number % len(self.questions)]
 
     def pick(self, number: int) -> Reader:
         return self.readers[number % len(self.readers)]
@@ -97,6 +108,52 @@ class BusMachine(RuleBasedStateMachine):
         )
 
     @precondition(lambda self: self.readers)
+    @rule(number=PICK, to=SELECTORS, text=TEXTS, deadline_s=st.sampled_from([None, 5.0, 3_600.0, 0.0, 3_601.0]))
+    def ask(self, number: int, to: str, text: str, deadline_s: float | None) -> None:
+        asker, waits = self.pick(number), self.waits()
+        question = self.check_send(asker.address, to, lambda: asker.question(to, text, deadline_s=deadline_s), text)
+        if question is None:
+            assert self.waits() == waits
+            return
+        assert deadline_s not in (0.0, 3_601.0)
+        assert len(self.waits()) == len(waits) + 1
+        self.questions[question] = asker
+
+    @precondition(lambda self: self.questions and self.readers)
+    @rule(number=PICK, to=SELECTORS, text=TEXTS, which=PICK)
+    def reply(self, number: int, to: str, text: str, which: int) -> None:
+        reader, question = self.pick(number), self.question(which)
+        self.check_send(reader.address, to, lambda: reader.send(to, text, in_reply_to=question), text)
+
+    @precondition(lambda self: self.questions)
+    @rule(which=PICK)
+    def wait_no_more(self, which: int) -> None:
+        question = self.question(which)
+        self.questions[question].wait_no_more(question)
+
+    @precondition(lambda self: self.questions and self.readers)
+    @rule(number=PICK, which=PICK)
+    def wait_again(self, number: int, which: int) -> None:
+        reader, question = self.pick(number), self.question(which)
+        record, waits = self.bus.record()["messages"], self.waits()
+        receipt = reader.wait_again(question)
+        assert self.bus.record()["messages"] == record
+        assert len(self.waits()) == len(waits) + receipt.accepted
+        assert not receipt.accepted or reader.address == self.questions[question].address
+
+    @precondition(lambda self: self.readers and self.report is None)
+    @rule(number=PICK)
+    def listen(self, number: int) -> None:
+        reader = self.pick(number)
+        self.listening.append((reader.address, reader.subscribe(lambda: self.rung.update([reader.address]))))
+
+    @precondition(lambda self: self.listening)
+    @rule(number=PICK)
+    def listen_no_more(self, number: int) -> None:
+        _, stop = self.listening.pop(number % len(self.listening))
+        stop()
+
+    @precondition(lambda self: self.readers)
     @rule(number=PICK, way=st.sampled_from(["drain", "drain_or_close", "drain_last"]))
     def drain(self, number: int, way: str) -> None:
         reader = self.pick(number)
@@ -118,7 +175,11 @@ class BusMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.readers)
     @rule(number=PICK, how=st.sampled_from(HOW), more=st.booleans())
     def close_reader(self, number: int, how: How, more: bool) -> None:
-        self.pick(number).close(how, more=more)
+        reader, rung = self.pick(number), self.rung.copy()
+        ends = reader._run.holder is reader
+        waiting = {run.address for run in self.bus._questions.waiting_for(reader._run)} - {reader.address}
+        reader.close(how, more=more)
+        self.assert_rung(waiting if ends else set(), rung)
 
     @rule(seconds=st.floats(min_value=0, max_value=100))
     def time_passes(self, seconds: float) -> None:
@@ -133,23 +194,29 @@ class BusMachine(RuleBasedStateMachine):
 
     # What a send may do
 
-    def check_send(self, sender: str, to: str, act: Send, text: str) -> None:
-        before, record = self.bus.roster(), self.bus.record()
+    def check_send(self, sender: str, to: str, act: Send, text: str) -> str | None:
+        before, record, rung = self.bus.roster(), self.bus.record(), self.rung.copy()
         receipt = act()
         if not receipt.accepted:
             assert receipt.code
             assert receipt.text
             assert self.bus.record() == record
             assert self.bus.roster() == before
-            return
+            return None
         assert receipt.message_id is not None
         assert receipt.message_id not in self.accepted
         self.accepted[receipt.message_id] = (sender, to)
         self.check_receipt(receipt, sender, to, text)
+        self.assert_rung({address for address, _ in receipt.matched}, rung)
         matching = [line for line in before if to in (line.address, line.address.partition("#")[0], "everyone")]
         others = [line for line in matching if not self.live or line.address != sender]
         assert [address for address, _ in receipt.matched] == [line.address for line in others if line.reads]
         assert [address for address, _ in receipt.not_reached] == [line.address for line in others if not line.reads]
+        return receipt.message_id
+
+    def assert_rung(self, addresses: set[str], before: Counter[str]) -> None:
+        for address, _ in self.listening:
+            assert address not in addresses or self.rung[address] > before[address]
 
     def check_receipt(self, receipt: Receipt, sender: str, to: str, text: str) -> None:
         assert 0 < len(text) <= TEXT_LIMIT
@@ -191,6 +258,41 @@ class BusMachine(RuleBasedStateMachine):
             first = [delivery.message.message_id for delivery in deliveries if not delivery.redelivered]
             assert len(first) == len(set(first))
             assert address == "assistant" or not any(delivery.redelivered for delivery in deliveries)
+
+    @invariant()
+    def no_runs_wait_for_each_other_in_a_ring(self) -> None:
+        def reached(run: Run, before: tuple[Run, ...]) -> None:
+            assert run not in before
+            for then in self.bus._questions.waited_for_by(run):
+                reached(then, (*before, run))
+
+        for wait in self.waits():
+            reached(wait.run, ())
+
+    @invariant()
+    def a_run_is_waiting_while_it_waits(self) -> None:
+        counted = Counter(wait.run.address for wait in self.waits())
+        for run in {reader._run for reader in self.readers}:
+            assert run.waits == counted[run.address]
+            if run.holder is not None:
+                assert run.state == ("waiting" if run.waits else "running")
+
+    @invariant()
+    def what_answers_a_question_is_one_message_of_who_was_asked(self) -> None:
+        for question, reader in self.questions.items():
+            asked, before = reader.asked(question), self.asked.get(question)
+            if before is None or asked.reply_id != before.reply_id:
+                assert before is None or before.reply_id is None
+                assert asked.reply_id is None or self.is_reply(asked, reader.address)
+            self.asked[question] = asked
+
+    def is_reply(self, asked: Asked, asker: str) -> bool:
+        (reply,) = [one for one in self.bus.record()["messages"] if one["message_id"] == asked.reply_id]
+        facts = (reply["sender"], reply["in_reply_to"], asker in reply["matched"])
+        return facts == (asked.target, asked.question_id, True)
+
+    def waits(self) -> list[Wait]:
+        return list(self.bus._questions._waits)
 
     def teardown(self) -> None:
         self.every_reader_sees_one_list()

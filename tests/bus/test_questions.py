@@ -306,6 +306,23 @@ def test_a_wait_that_is_over_closes_no_ring(policy: BusPolicy) -> None:
 
 @both
 @pytest.mark.rows("T258")
+def test_a_wait_whose_reply_has_come_closes_no_ring_and_another_one_still_does(policy: BusPolicy) -> None:
+    _, (a, b) = crew("a", "b", policy=policy)
+    first, second = asked(a, "b#1", "one?"), asked(a, "b#1", "two?")
+    b.drain()
+
+    b.send("a#1", "yes")
+    assert b.question("a#1", "and you?").code == "wait_cycle"
+    a.wait_no_more(first)
+    assert b.question("a#1", "and you?").code == "wait_cycle"
+
+    b.send("a#1", "no")
+    assert a.asked(second).reply_id
+    assert b.question("a#1", "and you?").accepted
+
+
+@both
+@pytest.mark.rows("T258")
 def test_a_run_that_has_ended_waits_for_nobody(policy: BusPolicy) -> None:
     bus, (a, b, c) = crew("a", "b", "c", policy=policy)
     asked(a, "b#1")

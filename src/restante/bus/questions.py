@@ -42,6 +42,15 @@ class Question:
         self.reply_id: str | None = None
 
 
+class Wait(NamedTuple):
+    """A run waits: for what only another can do, or without a target for what its mail ends as well."""
+
+    run: Run
+    target: Run | None
+    question: Question | None
+    """Whose reply it waits for, if it does."""
+
+
 class Questions:
     """Every question of a turn, and every wait that only the other run can end: a reply, or the end of a worker."""
 
@@ -51,14 +60,14 @@ class Questions:
         self._of_id: dict[str, Question] = {}
         self._open: dict[tuple[Run, Run], list[Question]] = {}
         """Those without a reply, by who asked whom, the oldest first."""
-        self._waits: list[tuple[Run, Run | None]] = []
+        self._waits: list[Wait] = []
 
     def ask(self, message_id: str, asker: Run, target: Run) -> None:
         """A question was accepted, and its sender waits from this moment on."""
         self.asked = True
         question = self._of_id[message_id] = Question(message_id, asker, target)
         self._open.setdefault((asker, target), []).append(question)
-        self.wait(asker, target)
+        self.wait(asker, target, question)
 
     def find(self, message_id: str, asker: Run) -> Question | None:
         """The run's own question with that id, or None."""
@@ -83,25 +92,31 @@ class Questions:
 
     # Who waits for whom
 
-    def wait(self, run: Run, target: Run | None) -> None:
-        """A run waits for what only the other can do; without a target, for what its mail ends as well."""
-        self._waits.append((run, target))
+    def wait(self, run: Run, target: Run | None, question: Question | None = None) -> None:
+        """A run waits from now on."""
+        self._waits.append(Wait(run, target, question))
         run.wait(1)
 
-    def wait_no_more(self, run: Run, target: Run | None) -> None:
+    def wait_no_more(self, run: Run, target: Run | None, question: Question | None = None) -> None:
         """One such wait is over. If there is none, nothing changes."""
-        if (run, target) in self._waits:
-            self._waits.remove((run, target))
+        wait = Wait(run, target, question)
+        if wait in self._waits:
+            self._waits.remove(wait)
             run.wait(-1)
 
     def forget(self, run: Run) -> None:
         """The run has ended and waits for nothing any more."""
-        for _, target in [wait for wait in self._waits if wait[0] is run]:
-            self.wait_no_more(run, target)
+        for wait in [wait for wait in self._waits if wait.run is run]:
+            self.wait_no_more(*wait)
 
     def waiting_for(self, target: Run) -> list[Run]:
         """The runs that wait for this one."""
-        return [run for run, waited_for in self._waits if waited_for is target]
+        return [wait.run for wait in self._waits if wait.target is target]
+
+    def waited_for_by(self, run: Run) -> set[Run]:
+        """The runs that this one waits for. A wait for a reply that has come is as good as over."""
+        waits = [wait for wait in self._waits if wait.run is run]
+        return {wait.target for wait in waits if wait.target and not (wait.question and wait.question.reply_id)}
 
     def cycle_refusal(self, asker: Run, target: Run) -> Receipt | None:
         """A refusal, with the chain, if the one to be asked waits for the asker, directly or through others."""
@@ -123,8 +138,7 @@ class Questions:
         for run in to_visit:
             if run is goal:
                 return _way(run, came_from)
-            waited_for = {then for waiting, then in self._waits if waiting is run and then}
-            nexts = sorted(waited_for - came_from.keys(), key=lambda then: then.number)
+            nexts = sorted(self.waited_for_by(run) - came_from.keys(), key=lambda then: then.number)
             came_from.update(dict.fromkeys(nexts, run))
             to_visit.extend(nexts)
         return []

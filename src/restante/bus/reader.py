@@ -165,14 +165,14 @@ class Reader:
                 return refusal("invalid_reference", f"{question_id!r} is no question of yours in this turn.")
             if question.reply_id is None and (cycle := bus._questions.cycle_refusal(run, question.target)):
                 return cycle
-            bus._questions.wait(run, question.target)
+            bus._questions.wait(run, question.target, question)
             return Receipt(accepted=True, code=None, message_id=question_id, matched=(), not_reached=())
 
     def wait_no_more(self, question_id: str) -> None:
         """The wait for the reply to a question is over, however it ended. Once more changes nothing."""
         with self._bus._lock:
             if question := self._bus._questions.find(question_id, self._run):
-                self._bus._questions.wait_no_more(self._run, question.target)
+                self._bus._questions.wait_no_more(self._run, question.target, question)
 
     def asked(self, question_id: str) -> Asked:
         """What has become of a question of this run. Raises `UnknownMessage`. Nothing changes."""
