@@ -18,7 +18,7 @@ run: install
 	$(RUN)/restante demo
 
 test: install
-	$(RUN)/pytest
+	$(RUN)/pytest --numprocesses auto --dist loadfile
 
 # The same tests, for as long as it takes: 100,000 steps and more of every schedule, a million bodies, 200 kills,
 # a turn cut off at each of its steps, 10,000 schedules of a turn whose worker is redirected.

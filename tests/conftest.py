@@ -40,6 +40,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write `.rows.json`: row -> outcomes of the tests that name it."""
-    if not session.config.option.collectonly:
+    """Write `.rows.json`: row -> outcomes of the tests that name it. One process of several hears of all."""
+    if not session.config.option.collectonly and not hasattr(session.config, "workerinput"):
         ROWS_REPORT.write_text(json.dumps({row: sorted(seen) for row, seen in sorted(_outcomes.items())}, indent=1))
