@@ -364,6 +364,27 @@ async def test_what_is_sent_before_the_first_call_of_a_run_is_in_its_first_promp
     assert origins_of(crew.prompts("researcher")[0]) == ["agent", "person", "agent"]
 
 
+@pytest.mark.rows("T067", "B65")
+async def test_everyone_is_every_run_that_reads_but_the_sender_and_the_person_is_no_run() -> None:
+    crew = Crew(
+        researcher=[[works(1), sends("everyone", "hello"), works(9), says("1")], alike(works(9))],
+        assistant=alike(starts("researcher", "researcher"), works(9), awaits("researcher#1", "researcher#2")),
+    )
+
+    async with crew.open() as turn:
+        await crew.clock.advance(2)
+        spoken = turn.say("hello, all", to="everyone")
+        sent = turn.bus.send_external("ci", "and from me", message_id="x1")
+        await crew.clock.advance(60)
+
+    assert [address for address, _ in spoken.matched] == ["assistant", "researcher#1", "researcher#2"]
+    assert [address for address, _ in sent.matched] == ["assistant", "researcher#1", "researcher#2"]
+    assert crew.entries.of("message", "researcher#1")[0]["matched"] == [
+        ["assistant", "running"],
+        ["researcher#2", "running"],
+    ]
+
+
 @pytest.mark.rows("T370")
 async def test_under_classic_background_workers_are_started_written_to_and_awaited_alike() -> None:
     crew = Crew(

@@ -198,6 +198,25 @@ async def test_if_a_limit_of_use_forbids_it_the_earlier_answer_stands() -> None:
     assert crew.at("grace") == [0]
 
 
+async def test_a_turn_that_is_listened_to_has_the_same_journal() -> None:
+    pieces: list[str] = []
+    journals: list[list[tuple[object, ...]]] = []
+
+    def listen(_: str, piece: str) -> None:
+        pieces.append(piece)
+
+    for on_text in (None, listen):
+        crew = crew_of(says("first"), awaits("researcher#1"), says("last"), options=TurnOptions(on_text=on_text))
+
+        await crew.play()
+
+        own = [one for one in crew.entries if one.address == "assistant" and one.kind != "usage"]
+        journals.append([(one.at_s, one.kind, dict(one.facts)) for one in own])
+
+    assert journals[0] == journals[1]
+    assert {"first", "last"} <= set(pieces)
+
+
 async def test_mail_that_comes_during_it_gets_its_round() -> None:
     crew = crew_of(says("first"), says("extra", seconds=3), says("last"))
 
