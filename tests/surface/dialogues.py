@@ -173,17 +173,30 @@ from pydantic_ai import Agent
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 
-from restante.turn import messaging_tools, spawn_tools
+from restante.turn import asking_tools, messaging_tools, spawn_tools
+
+
+WAITING = {}
 
 
 async def wait_at(name):
-    loop, handle, opened = asyncio.get_running_loop(), int(os.environ[f"GATE_{name}"]), asyncio.Event()
-    loop.add_reader(handle, opened.set)
+    loop, handle, waiting = asyncio.get_running_loop(), int(os.environ[f"GATE_{name}"]), WAITING.setdefault(name, [])
+    opened = asyncio.Event()
+    waiting.append(opened)
+    loop.add_reader(handle, let_pass, handle, waiting)
     try:
         await opened.wait()
-        os.read(handle, 1)
     finally:
-        loop.remove_reader(handle)
+        waiting.remove(opened)
+        if not waiting:
+            loop.remove_reader(handle)
+
+
+def let_pass(handle, waiting):
+    first = next((opened for opened in waiting if not opened.is_set()), None)
+    if first is not None:
+        os.read(handle, 1)
+        first.set()
 
 
 def scripted(*steps):
@@ -194,22 +207,24 @@ def scripted(*steps):
                 await wait_at(what[0])
             elif kind == "say":
                 yield what[0]
+            elif kind == "fail":
+                raise RuntimeError(what[0])
             else:
                 yield {index: DeltaToolCall(kind, json.dumps(what[0]), tool_call_id=f"call-{done}-{index}")}
 
     return FunctionModel(stream_function=stream)
 
 
-def agent(name, *steps, spawns=()):
-    tools = [messaging_tools(), *([spawn_tools({one.name: one for one in spawns})] if spawns else [])]
-    return Agent(scripted(*steps), name=name, toolsets=tools)
+def agent(name, *steps, spawns=(), tools=()):
+    sets = [messaging_tools(), asking_tools(), *([spawn_tools({one.name: one for one in spawns})] if spawns else [])]
+    return Agent(scripted(*steps), name=name, toolsets=sets, tools=tools)
 
 
 '''
 
 
 def write_gated_team(folder: Path, agents: str, policy: str = "default", config: str = "") -> None:
-    """A team in Python whose entry agent is `assistant`; `agents` makes it with `agent(name, *steps, spawns=())`."""
+    """A team in Python whose entry agent is `assistant`; `agents` makes it with `agent`, as it stands above."""
     (folder / "gated_team.py").write_text(TEAM + agents)
     table = '[agents.assistant]\nagent = "gated_team:assistant"\n'
     (folder / "restante.toml").write_text(f'policy = "{policy}"\nentry = "assistant"\n{config}\n{table}')

@@ -10,10 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from restante.bus.entry import JournalEntry
+from restante.bus.message import EVERYONE
 from restante.bus.roster import roster_text
 from restante.errors import InvalidArguments, NotFound
 from restante.running.platform import Platform
 from restante.running.transcript import TurnRecord
+from restante.surface.addressing import SIGN
 from restante.surface.cli.dialogue_talk import Dialogue, short
 from restante.surface.cli.rounds import rounds_of, runs_in
 from restante.surface.cli.usage import used_by_each
@@ -57,6 +59,8 @@ def find_command(line: str) -> Asked | None:
 def completions(dialogue: Dialogue, typed: str) -> Iterator[str]:
     """The commands, and what can follow one, for what was typed so far."""
     name, space, _ = typed.partition(" ")
+    if typed.startswith(SIGN):
+        yield from (f"{SIGN}{whom} " for whom in _addressable(dialogue))
     if not typed.startswith("/"):
         return
     if not space:
@@ -70,6 +74,13 @@ def completions(dialogue: Dialogue, typed: str) -> Iterator[str]:
         yield from (f"/new {agent}" for agent in dialogue.platform.config.agents)
 
 
+def _addressable(dialogue: Dialogue) -> list[str]:
+    """Who can be addressed: the runs that work, those of a label together, and everyone."""
+    live = list(dialogue.view.working)
+    labels = dict.fromkeys(address.partition("#")[0] for address in live)
+    return list(dict.fromkeys([*live, *labels, EVERYONE])) if live else []
+
+
 async def _help(dialogue: Dialogue, _: str) -> None:
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
@@ -80,7 +91,8 @@ async def _help(dialogue: Dialogue, _: str) -> None:
     dialogue.output.tell(table)
     dialogue.output.tell(
         Text(
-            "Anything else is what you say. While a turn runs, it joins that turn. Ctrl-C stops the turn, Ctrl-D"
+            "Anything else is what you say. While a turn runs, it joins that turn: for everyone, or after @ADDRESS for"
+            " that one alone. Ctrl-C stops the turn, Ctrl-D"
             " leaves, Alt-Enter begins a new line, Tab completes, the arrow keys and Ctrl-R find what you said before.",
             "dim",
         )
@@ -94,7 +106,8 @@ async def _agents(dialogue: Dialogue, _: str) -> None:
     newest = visible_line(roster[-1].address)
     how = (
         f"They write to one another by address: {newest} is one of them, {newest.partition('#')[0]} all of that name,"
-        f" everyone all that read. What you type goes to everyone; {visible_line(dialogue.agent)} owes you the answer."
+        f" everyone all that read. What you type goes to everyone, or with {SIGN}{newest} before it to that one alone;"
+        f" {visible_line(dialogue.agent)} owes you the answer."
     )
     dialogue.output.tell(Text(how, "dim"))
 

@@ -12,9 +12,10 @@ from rich.console import Console, RenderableType
 from restante.errors import InvalidText, TextBlank
 from restante.running.platform import Platform
 from restante.running.tasks import owning_group
+from restante.surface.addressing import read_addressed
 from restante.surface.cli import dialogue_commands as commands
 from restante.surface.cli.dialogue_talk import Dialogue
-from restante.texts import check_text
+from restante.texts import WHITE_SPACE, check_text
 
 AT_ONCE = 65_536
 """Bytes that are read together."""
@@ -85,8 +86,10 @@ class _Interrupt:
 
 def _is_something(line: str, limit: int) -> bool:
     try:
-        check_text(line, limit)
+        check_text(read_addressed(line).text, limit)
     except TextBlank:
+        if line.strip(WHITE_SPACE):
+            raise
         return False
     return True
 

@@ -10,12 +10,15 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from restante.bus.message import PERSON, Message
-from restante.errors import RestanteError
+from restante.durable.says import NO_TURN
+from restante.errors import NoTurn, RestanteError
 from restante.running.feed import Event, TurnBegan, TurnEnded, Watch
 from restante.running.platform import Platform, Said
 from restante.running.transcript import TurnRecord
+from restante.surface.addressing import Addressed, read_addressed
 from restante.surface.cli.ending import ending
 from restante.surface.cli.live import TurnView
+from restante.surface.cli.message_line import SIGNS
 from restante.surface.cli.usage import used_in_all
 from restante.surface.leftovers import Leftovers
 from restante.surface.visible import visible, visible_line
@@ -78,15 +81,20 @@ class Dialogue:
 
     # What is said
 
-    async def say(self, text: str) -> Said:
-        """Say something in the chat in view. Raises what `Platform.say` does; then nothing was stored."""
+    async def say(self, line: str) -> Said:
+        """Say a line in the chat in view, to whom it is for. Raises what `Platform.say` does: nothing was stored."""
+        words = read_addressed(line)
         if self.chat_id is None:
+            if words.to is not None:
+                raise NoTurn(NO_TURN)
             self.chat_id = await self.platform.create_chat(self.agent)
             await self._watch(self.chat_id, Watch(after=0))
-        said = await self.platform.say(self.chat_id, text)
+        said = await self.platform.say(self.chat_id, words.text, words.to)
         self._turns.setdefault(said.turn_id, self.chat_id)
         if said.state == "queued" and said.message_id not in self._echoed:
-            self._echo(said.message_id, text)
+            self._echo(said.message_id, words.text)
+        if said.state == "undeliverable":
+            self.output.tell(_missed(words))
         return said
 
     async def go_to(self, chat_id: str | None, agent: str | None = None) -> None:
@@ -212,6 +220,12 @@ def _notice(chat_id: str, turn: TurnRecord) -> Text:
     messages = f"{left} message{'s were' if left > 1 else ' was'} not delivered" if left else ""
     what = ", and ".join(part for part in (_HOW.get(turn.state, turn.state), messages) if part)
     return Text(f"In {short(chat_id)} ({began}) {what}. /switch {short(chat_id)} shows it.", "yellow")
+
+
+def _missed(words: Addressed) -> Text:
+    """What is told of words that were stored for a run that was over before it could be offered them."""
+    line = f"{SIGNS['undelivered']} undelivered: {PERSON} -> {words.to}, who reads no more: "
+    return Text(f"{visible_line(line)}{visible_line(words.text, TITLE_LIMIT)}", "red")
 
 
 def short(chat_id: str) -> str:

@@ -12,11 +12,12 @@ from typing_extensions import override
 from restante.errors import RestanteError, TextBlank
 from restante.running.platform import Platform
 from restante.running.tasks import owning_group
+from restante.surface.addressing import AS_IT_IS, SIGN, read_addressed
 from restante.surface.cli import dialogue_commands as commands
 from restante.surface.cli.dialogue_screen import Screen
 from restante.surface.cli.dialogue_talk import Dialogue, refusal, short
 from restante.surface.visible import visible_line
-from restante.texts import check_text
+from restante.texts import WHITE_SPACE, check_text
 
 SHOWN_WORKERS = 4
 """How many addresses the line names that says who works."""
@@ -99,10 +100,10 @@ class Terminal:
         self._warned = False
         try:
             if commands.find_command(text) is None:
-                check_text(text, self._dialogue.platform.config.limits.text_max)
-        except TextBlank:
-            return True
+                check_text(read_addressed(text).text, self._dialogue.platform.config.limits.text_max)
         except RestanteError as error:
+            if isinstance(error, TextBlank) and not text.strip(WHITE_SPACE):
+                return True
             self.tell(refusal(error))
             return False
         self._entered.append(text)
@@ -169,10 +170,12 @@ class Terminal:
         """Say it. Words that could not be stored are in the input again, with what was entered after them."""
         try:
             await self._dialogue.say(words)
-        except RestanteError:
+        except RestanteError as error:
             self._screen.give_back("\n".join([words, *self._entered]))
             self._entered.clear()
-            raise
+            self.tell(refusal(error))
+            if words.startswith(SIGN):
+                self.tell(Text(AS_IT_IS, "dim"))
 
 
 class _ShownLog(logging.Handler):

@@ -11,6 +11,7 @@ from rich.text import Text
 from restante.bus.entry import JournalEntry
 from restante.running.feed import Event, Happened, TurnEnded
 from restante.running.pieces import Piece
+from restante.surface.cli.approval_line import asked_line, verdict_line
 from restante.surface.cli.message_line import SIGNS, TEXT_LIMIT, MessageLine
 from restante.surface.cli.saying import Saying
 from restante.surface.visible import visible, visible_line
@@ -61,8 +62,10 @@ class TurnView:
             known.take(entry)
         elif entry.kind in ("run_opened", "run_closed"):
             self._count(entry)
-        elif entry.kind == "model_text" and entry.address == self._entry:
-            self._said_whole(str(entry.facts["text"]))
+        elif entry.kind in ("model_text", "answer") and entry.address == self._entry:
+            self._said_whole(str(entry.facts["text"]), again=entry.kind == "answer")
+        elif entry.kind == "grace":
+            self._go_on(entry.facts)
         else:
             self._lines.extend(self._lines_of(entry))
         self._settle()
@@ -92,8 +95,13 @@ class TurnView:
             line = self._of_id[str(facts["message_id"])] = MessageLine(facts, self._whole)
             yield line
         elif entry.kind == "spawn":
-            started = f"+ {facts['address']} starts: {visible_line(str(facts['task']), TEXT_LIMIT)}"
+            how = " in the background" if facts.get("background") else ""
+            started = f"+ {facts['address']} starts{how}: {visible_line(str(facts['task']), TEXT_LIMIT)}"
             yield Text(visible_line(started), "dim")
+        elif entry.kind == "approval_asked":
+            yield asked_line(entry)
+        elif entry.kind == "approval":
+            yield verdict_line(entry)
         elif entry.kind in _LOOP_SAYS and entry.address == self._entry:
             yield Text(visible_line(f"! {entry.address}: {_LOOP_SAYS[entry.kind]}"), "yellow")
         elif entry.kind == "tool_call" and facts["tool"] in _REFUSED:
@@ -110,6 +118,24 @@ class TurnView:
             reason = str(entry.facts["text"]).partition("\n")[0].removesuffix(":")
             said = f"{SIGNS['undelivered']} {named} {entry.address} -> {args.get(whom, '?')}: {reason}"
             yield Text(visible_line(said, REFUSAL_LIMIT), "yellow")
+
+    def _go_on(self, facts: Mapping[str, Any]) -> None:
+        """The agent has answered for good: show that now, though mail is under way, and who works on without it."""
+        under_way = deque(line for line in self._lines if not _is_settled(line))
+        for line in self._lines:
+            if _is_settled(line):
+                self._print(line)
+        self._lines = under_way
+        many = len(facts["workers"]) > 1
+        self._show(
+            Text(
+                visible_line(
+                    f"{', '.join(facts['workers'])} {'go' if many else 'goes'} on in the background, with"
+                    f" {facts['seconds']:g} s left; then {'they are' if many else 'it is'} cancelled."
+                ),
+                "cyan",
+            )
+        )
 
     def _count(self, entry: JournalEntry) -> None:
         address = str(entry.address)
@@ -130,7 +156,9 @@ class TurnView:
         self._open_saying().add(piece)
         self._settle()
 
-    def _said_whole(self, text: str) -> None:
+    def _said_whole(self, text: str, *, again: bool = False) -> None:
+        if again and self._saying and self._saying.is_whole(text):
+            return
         if (anew := self._open_saying().end(text)) is not None:
             self._show(anew)
 
@@ -189,6 +217,7 @@ class LiveView:
 
 _LOOP_SAYS = {
     "nudge": "its answer could not be used, and it is asked again",
+    "extra_round": "it has answered while others work in the background, and has one more round to see to them",
     "wrap_up": "its rounds are used up, and this is its last call, without tools",
 }
 """What the loop itself says to an agent: no message, and so without the signs of one."""

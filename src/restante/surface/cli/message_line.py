@@ -8,6 +8,7 @@ from rich.text import Text
 
 from restante.bus.entry import JournalEntry
 from restante.bus.fates import FINAL, IN_WORDS
+from restante.bus.message import EVERYONE
 from restante.surface.visible import visible_line
 
 TEXT_LIMIT = 80
@@ -26,6 +27,13 @@ Known = tuple[str, str | None]
 
 SIGNS = {"accepted": "○", "claimed": "◐", "delivered": "✓", "undelivered": "✗", "carried": "→"}
 _STYLES = {"accepted": "dim", "claimed": "cyan", "delivered": "green", "undelivered": "red", "carried": "yellow"}
+
+
+def sign_of(facts: Mapping[str, Any]) -> str:
+    """What tells a question, or a reply, from any other message."""
+    if facts.get("answer_by_s") is not None:
+        return " (question)"
+    return " (reply)" if facts.get("in_reply_to") is not None else ""
 
 
 class MessageLine:
@@ -58,15 +66,16 @@ class MessageLine:
 
     @property
     def settled(self) -> bool:
-        """Whether all that it is owed to has its fate. The person's words may be owed to one more until the end."""
-        return self._facts["origin"] != "person" and all(state in FINAL for state, _ in self._fates.values())
+        """Whether all that it is owed to has its fate. The person's words to everyone may be owed to one more."""
+        may_be_owed = self._facts["origin"] == "person" and self._facts["to"] == EVERYONE
+        return not may_be_owed and all(state in FINAL for state, _ in self._fates.values())
 
     def text(self, width: int | None = None) -> Text:
         """Sender, arrow, addresses, the beginning of the text, and the fates; the text gives way to a `width`."""
         line = Text(visible_line(str(self._facts["sender"])), "bold")
         line.append(" -> ", "not bold dim")
         line.append(visible_line(", ".join(self._matched) or str(self._facts["to"])))
-        line.append(": ", "not bold")
+        line.append(f"{sign_of(self._facts)}: ", "not bold")
         words = Text(self._words(), "not bold")
         fates = Text("  ").append_text(Text("; ").join(self._known()))
         if width is not None and fates.cell_len > width // _FATES_SHARE:

@@ -6,6 +6,7 @@ from typing import Any
 from rich.text import Text
 
 from restante.bus.entry import JournalEntry
+from restante.surface.cli.approval_line import ASKED, verdict_in_words
 from restante.surface.cli.message_line import IN_PLACE
 from restante.surface.visible import visible, visible_line
 
@@ -63,6 +64,14 @@ def _tool_result(facts: Facts) -> Iterator[Text]:
     yield Text(f"  = {visible_line(str(facts['text']), RESULT_LIMIT)}{failed}", "dim" if not failed else "yellow")
 
 
+def _asked(facts: Facts) -> Iterator[Text]:
+    yield Text(f"  {ASKED} {visible_line(str(facts['tool']))} waits for a yes", "yellow")
+
+
+def _verdict(facts: Facts) -> Iterator[Text]:
+    yield Text(f"  {ASKED} {verdict_in_words(facts)}", "green" if facts["allowed"] else "yellow")
+
+
 def _loop(facts: Facts) -> Iterator[Text]:
     yield _labelled("! The loop says:", str(facts.get("text", "")), "yellow")
 
@@ -81,7 +90,10 @@ _SHOWN: Mapping[str, Callable[[Facts], Iterator[Text]]] = {
     "model_text": _text,
     "tool_call": _tool_call,
     "tool_result": _tool_result,
+    "approval_asked": _asked,
+    "approval": _verdict,
     "nudge": _loop,
+    "extra_round": _loop,
     "wrap_up": _loop,
     "run_failed": _failed,
     "run_closed": _closed,
