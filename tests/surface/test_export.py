@@ -287,3 +287,38 @@ def _outline(export: str) -> list[str]:
     """The lines that say what is what, outside of fences."""
     outside = re.sub(r"(?ms)^(> )*(`{3,}).*?^(> )*\2$", "", export)
     return re.findall(r"(?m)^(?:> )*(?:#+ .*|\*\*[^*]+\*\*)", outside)
+
+
+async def test_what_waits_to_be_read_in_a_turn_that_runs_has_its_place() -> None:
+    bench = Bench()
+    worker = bench.spawn("look")
+    bench.assistant.send("researcher#1", "first")
+    bench.reads(worker)
+    bench.assistant.question("researcher#1", "is it so?")
+    bench.bus.send_person("go on")
+
+    text = exported(turn(bench.entries, "running"))
+
+    assert text.count("> **Not read yet:** ") == 2
+    assert "> **Not read yet:** assistant -> researcher#1 (question): is it so?\n" in text
+    assert "> **Not read yet:** person -> everyone: go on\n" in text
+
+
+@pytest.mark.parametrize(
+    ("by", "reason", "words"),
+    [
+        ("person", None, "**Allowed:** `write_file`, the person said yes.\n"),
+        ("reviewer", None, "**Allowed:** `write_file`, the reviewer said yes.\n"),
+        ("person", "no # file", "**Refused:** `write_file`, the person said no: no # file\n"),
+        ("nobody", "nobody attends.", "**Refused:** `write_file`, nobody could be asked: nobody attends.\n"),
+    ],
+)
+async def test_a_gated_call_and_its_verdict_have_a_line_each(by: str, reason: str | None, words: str) -> None:
+    bench = Bench()
+    facts = {"tool_call_id": "c1", "tool": "write_file"}
+    bench.bus.note("approval_asked", "assistant", {**facts, "args": {"path": "a"}})
+    bench.bus.note("approval", "assistant", {**facts, "by": by, "allowed": reason is None, "reason": reason})
+
+    text = exported(turn(bench.entries))
+
+    assert text.index("**Waits for a yes:** `write_file`\n") < text.index(words)

@@ -8,6 +8,7 @@ from restante.bus.message import Message
 from restante.running.transcript import Transcript, TurnRecord
 from restante.surface.leftovers import Leftovers
 from restante.surface.markdown import Block, Shown, apart, code, fence, lead, quote
+from restante.surface.signs import said_by, sign_of
 
 SHOWN_LIMIT = 2_000
 """How much of each text a plain export shows, in code points."""
@@ -41,12 +42,15 @@ class TurnExport:
         self._shown = shown
         self._of_run: dict[str, list[JournalEntry]] = {}
         self._results: dict[tuple[str, str], list[JournalEntry]] = {}
+        self._messages: dict[str, JournalEntry] = {}
         self._workers: list[str] = []
         self._entry: str | None = None
         for entry in turn.entries:
             self._take(entry)
 
     def _take(self, entry: JournalEntry) -> None:
+        if entry.kind == "message":
+            self._messages[str(entry.facts["message_id"])] = entry
         if entry.address is None:
             return
         self._of_run.setdefault(entry.address, []).append(entry)
@@ -78,7 +82,10 @@ class TurnExport:
         entries = self._of_run.get(address, [])
         for place, entry in enumerate(entries):
             if entry.kind == "spawn":
-                yield from self._card(str(entry.facts["address"]), str(entry.facts["task"]))
+                background = bool(entry.facts.get("background"))
+                yield from self._card(str(entry.facts["address"]), str(entry.facts["task"]), background=background)
+            elif entry.kind == "delivery":
+                yield self._delivery(entry)
             elif entry.kind == "tool_call":
                 yield self._tool_call(entry)
             elif self._comes_at_the_end(address, entries[place:]):
@@ -86,8 +93,16 @@ class TurnExport:
             elif block_of := _BLOCKS.get(entry.kind):
                 yield block_of(entry, self._shown)
 
-    def _card(self, worker: str, task: str | None) -> Iterator[Block]:
-        heading = f"**Sub-agent ({worker}):**"
+    def _delivery(self, entry: JournalEntry) -> Block:
+        facts = entry.facts
+        sign = "**Message (mid-turn):**"
+        if facts["origin"] != "person":
+            message = self._messages.get(str(facts["message_id"]), entry)
+            sign = f"{sign} {_marker(facts['sender'], replayed=facts['replayed'])}{sign_of(message.facts)}"
+        return lead(sign, str(facts["text"]), self._shown)
+
+    def _card(self, worker: str, task: str | None, *, background: bool = False) -> Iterator[Block]:
+        heading = f"**Sub-agent ({worker}){' in the background' if background else ''}:**"
         answer = self._answer_of(worker)
         yield [heading] if task is None else lead(heading, task, self._shown)
         ends = [] if answer is None else lead("**Answer:**", answer, self._shown)
@@ -132,7 +147,10 @@ class TurnExport:
             yield [_ENDS[self._turn.state]]
         if self._turn.error is not None:
             yield lead("**Failed:**", self._turn.error, self._shown)
+        yield from (_grace(entry) for entry in self._turn.entries if entry.kind == "grace")
         left = Leftovers(self._turn)
+        for message in left.waiting():
+            yield quote(lead(f"**Not read yet:** {_who_to_whom(message)}", str(message.facts["text"]), self._shown))
         for before, text, after in left.undelivered():
             yield quote(lead(f"**Undelivered:** {before}", text, self._shown, after))
         for text in left.carried():
@@ -143,12 +161,24 @@ def _marker(sender: object, *, replayed: object = False) -> str:
     return f"[message from {sender}{', sent before you started' if replayed else ''}]"
 
 
-def _delivery(entry: JournalEntry, shown: Shown) -> Block:
+def _who_to_whom(message: JournalEntry) -> str:
+    return f"{message.facts['sender']} -> {message.facts['to']}{sign_of(message.facts)}:"
+
+
+def _grace(entry: JournalEntry) -> Block:
+    facts: Mapping[str, Any] = entry.facts
+    return [f"*In the background there went on, with {facts['seconds']:g} s left: {', '.join(facts['workers'])}*"]
+
+
+def _asked(entry: JournalEntry, shown: Shown) -> Block:
+    del shown
+    return [f"**Waits for a yes:** {code(str(entry.facts['tool']))}"]
+
+
+def _verdict(entry: JournalEntry, shown: Shown) -> Block:
     facts = entry.facts
-    sign = "**Message (mid-turn):**"
-    if facts["origin"] != "person":
-        sign = f"{sign} {_marker(facts['sender'], replayed=facts['replayed'])}"
-    return lead(sign, str(facts["text"]), shown)
+    words = f"**{'Allowed' if facts['allowed'] else 'Refused'}:** {code(str(facts['tool']))}, {said_by(facts)}"
+    return [f"{words}."] if facts["reason"] is None else lead(f"{words}:", str(facts["reason"]), shown)
 
 
 def _round(entry: JournalEntry, shown: Shown) -> Block:
@@ -159,6 +189,10 @@ def _round(entry: JournalEntry, shown: Shown) -> Block:
 def _wrap_up(entry: JournalEntry, shown: Shown) -> Block:
     del entry, shown
     return ["*Wrap-up: the rounds are used up, and this call has no tools*"]
+
+
+def _extra_round(entry: JournalEntry, shown: Shown) -> Block:
+    return lead("**One more round:**", str(entry.facts["text"]), shown)
 
 
 def _nudge(entry: JournalEntry, shown: Shown) -> Block:
@@ -187,7 +221,9 @@ _BLOCKS: Mapping[str, Callable[[JournalEntry, Shown], Block]] = {
     "round": _round,
     "nudge": _nudge,
     "wrap_up": _wrap_up,
-    "delivery": _delivery,
+    "extra_round": _extra_round,
+    "approval_asked": _asked,
+    "approval": _verdict,
     "model_text": _model_text,
     "run_failed": _run_failed,
     "run_closed": _run_closed,

@@ -34,6 +34,7 @@ class Leftovers:
         self._opened = [entry.address for entry in turn.entries if entry.kind == "run_opened"]
         self._entry = next((one.address for one in turn.entries if one.facts.get("entry")), None)
         self._closed_s = turn.entries[-1].at_s if turn.entries else 0.0
+        self._taken = {str(one.facts["message_id"]) for one in turn.entries if one.kind == "delivery"}
         self._fates: dict[str, list[Fate]] = {}
         for entry in turn.entries:
             if entry.kind == "fate":
@@ -48,6 +49,10 @@ class Leftovers:
     def carried(self) -> Iterator[str]:
         """The texts of the person's words that no run of the entry agent read, and that become the next turn."""
         return (str(message.facts["text"]) for message in self._messages if self._is_carried(message))
+
+    def waiting(self) -> Iterator[JournalEntry]:
+        """The messages of a turn that goes on which no run has taken, and of which nothing else has become yet."""
+        return (one for one in self._messages if str(one.facts["message_id"]) not in self._taken | self._fates.keys())
 
     def stop_notice(self) -> str:
         """What the person who stopped the turn is told: that it has no answer, what was not read, what is left."""

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from restante.bus.entry import JournalEntry
 from restante.surface.cli.message_line import SIGNS, TEXT_LIMIT
+from restante.surface.signs import said_by
 from restante.surface.visible import visible_line
 
 REASON_LIMIT = 300
@@ -41,6 +42,5 @@ def verdict_line(entry: JournalEntry) -> Text:
 
 def verdict_in_words(facts: Mapping[str, Any]) -> str:
     """Who said yes or no, and why no."""
-    word = "yes" if facts["allowed"] else "no"
-    said = "nobody could be asked" if facts["by"] == "nobody" else f"the {facts['by']} said {word}"
-    return f"{said}: {visible_line(str(facts['reason']), REASON_LIMIT)}" if facts["reason"] else said
+    why = f": {visible_line(str(facts['reason']), REASON_LIMIT)}" if facts["reason"] else ""
+    return f"{said_by(facts)}{why}"

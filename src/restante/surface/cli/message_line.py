@@ -9,6 +9,7 @@ from rich.text import Text
 from restante.bus.entry import JournalEntry
 from restante.bus.fates import FINAL, IN_WORDS
 from restante.bus.message import EVERYONE
+from restante.surface.signs import sign_of
 from restante.surface.visible import visible_line
 
 TEXT_LIMIT = 80
@@ -27,13 +28,6 @@ Known = tuple[str, str | None]
 
 SIGNS = {"accepted": "○", "claimed": "◐", "delivered": "✓", "undelivered": "✗", "carried": "→"}
 _STYLES = {"accepted": "dim", "claimed": "cyan", "delivered": "green", "undelivered": "red", "carried": "yellow"}
-
-
-def sign_of(facts: Mapping[str, Any]) -> str:
-    """What tells a question, or a reply, from any other message."""
-    if facts.get("answer_by_s") is not None:
-        return " (question)"
-    return " (reply)" if facts.get("in_reply_to") is not None else ""
 
 
 class MessageLine:
