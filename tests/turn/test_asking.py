@@ -30,6 +30,7 @@ def waits_again(question_id: str, **options: object) -> Step:
     return calls(call("await_reply", question_id=question_id, **options))
 
 
+@pytest.mark.rows("T334")
 def test_asking_has_exactly_two_tools_that_neither_messaging_nor_spawning_has() -> None:
     asking, messaging, spawning = asking_tools(), messaging_tools(), spawn_tools({})
     assert set(asking.tools) == {"ask", "await_reply"}
