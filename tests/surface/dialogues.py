@@ -36,9 +36,9 @@ class Person:
         """Press keys; `\\r` is Enter, `\\x03` Ctrl-C, `\\x04` Ctrl-D."""
         os.write(self._master, keys.encode())
 
-    def pastes(self, text: str) -> None:
-        """Paste a text, as terminals hand it over."""
-        data = b"\x1b[200~" + text.encode() + b"\x1b[201~"
+    def pastes(self, pasted: str | bytes) -> None:
+        """Paste something, as terminals hand it over."""
+        data = b"\x1b[200~" + (pasted.encode() if isinstance(pasted, str) else pasted) + b"\x1b[201~"
         while data:
             # The process reads in the meantime what did not fit into the line's buffer.
             data = data[os.write(self._master, data[:1_000]) :]

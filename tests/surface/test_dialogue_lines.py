@@ -113,7 +113,7 @@ def test_the_page_on_the_terminal_lists_every_command() -> None:
 class Failing:
     """An output that cannot tell what was not delivered."""
 
-    streams = False
+    streams = attends = False
 
     def __init__(self) -> None:
         self.seen: list[str] = []

@@ -321,4 +321,4 @@ async def test_a_gated_call_and_its_verdict_have_a_line_each(by: str, reason: st
 
     text = exported(turn(bench.entries))
 
-    assert text.index("**Waits for a yes:** `write_file`\n") < text.index(words)
+    assert text.index('**Waits for a yes:** `write_file` with `{"path": "a"}`\n') < text.index(words)

@@ -8,7 +8,7 @@ from restante.bus.message import Message
 from restante.running.transcript import Transcript, TurnRecord
 from restante.surface.leftovers import Leftovers
 from restante.surface.markdown import Block, Shown, apart, code, fence, lead, quote
-from restante.surface.signs import said_by, sign_of
+from restante.surface.signs import in_short, said_by, sign_of
 
 SHOWN_LIMIT = 2_000
 """How much of each text a plain export shows, in code points."""
@@ -172,7 +172,8 @@ def _grace(entry: JournalEntry) -> Block:
 
 def _asked(entry: JournalEntry, shown: Shown) -> Block:
     del shown
-    return [f"**Waits for a yes:** {code(str(entry.facts['tool']))}"]
+    facts = entry.facts
+    return [f"**Waits for a yes:** {code(str(facts['tool']))} with {code(in_short(facts['args']))}"]
 
 
 def _verdict(entry: JournalEntry, shown: Shown) -> Block:

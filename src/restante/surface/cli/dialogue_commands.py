@@ -16,6 +16,7 @@ from restante.errors import InvalidArguments, NotFound
 from restante.running.platform import Platform
 from restante.running.transcript import TurnRecord
 from restante.surface.addressing import SIGN
+from restante.surface.cli.dialogue_questions import whole_arguments
 from restante.surface.cli.dialogue_talk import Dialogue, short
 from restante.surface.cli.rounds import rounds_of, runs_in
 from restante.surface.cli.usage import used_by_each
@@ -140,6 +141,13 @@ def _show_message(dialogue: Dialogue, entry: JournalEntry) -> None:
     facts = entry.facts
     dialogue.output.tell(Text(visible_line(f"{facts['sender']} -> {facts['to']}:"), "bold"))
     dialogue.output.tell(Text(visible(str(facts["text"]))))
+
+
+async def _arguments(dialogue: Dialogue, _: str) -> None:
+    waiting = dialogue.questions.of(dialogue.chat_id)
+    if not waiting:
+        raise InvalidArguments("No call in this chat waits for your yes or no.")
+    dialogue.output.tell(whole_arguments(waiting[0]))
 
 
 async def _usage(dialogue: Dialogue, _: str) -> None:
@@ -270,6 +278,7 @@ COMMANDS: Mapping[str, Command] = {
     "agents": Command("", "who works in the turn that runs", _agents),
     "rounds": Command("[ADDRESS]", "the rounds of one run of the last turn: what it read, called and said", _rounds),
     "show": Command("ID", "the whole text of a message whose line is cut", _show),
+    "arguments": Command("", "all arguments of the call that waits for your yes or no", _arguments),
     "usage": Command("", "the tokens of each run of the last turn, and their cost", _usage),
     "stop": Command("", "stop the turn that runs", _stop),
     "new": Command("[AGENT]", "begin another chat", _new),

@@ -25,7 +25,7 @@ _BYTES_PER_CHARACTER = 4
 class Lines:
     """What a dialogue shows, in order: turns on standard output, everything else on standard error."""
 
-    streams = False
+    streams = attends = False
 
     def __init__(self) -> None:
         self._out = Console(highlight=False)

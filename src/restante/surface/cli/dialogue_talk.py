@@ -3,7 +3,8 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
+from functools import partial
 from typing import Protocol
 
 from rich.console import RenderableType
@@ -16,12 +17,14 @@ from restante.running.feed import Event, TurnBegan, TurnEnded, Watch
 from restante.running.platform import Platform, Said
 from restante.running.transcript import TurnRecord
 from restante.surface.addressing import Addressed, read_addressed
+from restante.surface.cli.dialogue_questions import Questions
 from restante.surface.cli.ending import ending
 from restante.surface.cli.live import TurnView
 from restante.surface.cli.message_line import SIGNS
 from restante.surface.cli.usage import used_in_all
 from restante.surface.leftovers import Leftovers
 from restante.surface.visible import visible, visible_line
+from restante.turn import GatedCall
 
 WHOLE = ": /show {}"
 """How one sees all of a message that is cut, with its id."""
@@ -39,6 +42,8 @@ class Output(Protocol):
 
     streams: bool
     """Texts are seen piece by piece."""
+    attends: bool
+    """Somebody is there who can be asked for a yes or a no."""
 
     def show(self, shown: RenderableType) -> None:
         """Print something, for good. What raises is logged, and the dialogue goes on."""
@@ -72,7 +77,11 @@ class Dialogue:
         self.view = self._new_view()
         self.unanswered = 0
         """How many turns have ended without an answer."""
+        self.questions = Questions(self._asked)
+        """The calls that wait for a yes or a no of the person."""
         self._group = group
+        self._attending = ExitStack()
+        self._attended: set[str] = set()
         self._watchers: dict[str, asyncio.Task[None]] = {}
         self._turns: dict[str, str] = {}
         """Turns that run or wait, with their chats."""
@@ -149,15 +158,17 @@ class Dialogue:
             if each.running is not None or each.last_state == "queued":
                 await self._watch(each.chat.chat_id, Watch())
 
-    async def close(self) -> None:
-        """Watch nothing any more."""
-        for watcher in self._watchers.values():
-            watcher.cancel()
+    def close(self) -> None:
+        """Nobody is there any more who could be asked."""
+        self._attending.close()
 
     # Watching
 
     async def _watch(self, chat_id: str, how: Watch) -> None:
         """Watch a chat from some place on, and not any longer from where it was watched before."""
+        if self.output.attends and chat_id not in self._attended:
+            self._attended.add(chat_id)
+            self._attending.enter_context(self.platform.attend(chat_id, partial(self.questions.ask, chat_id)))
         if chat_id in self._watchers:
             self._watchers.pop(chat_id).cancel()
         listening = asyncio.Event()
@@ -197,6 +208,15 @@ class Dialogue:
                 self.output.tell(Text(visible(line), "red" if line.startswith("Undelivered") else "yellow"))
             if used := used_in_all(event.turn.entries):
                 self.output.tell(Text(used.in_words(), "dim"))
+        self.output.refresh()
+
+    def _asked(self, chat_id: str, call: GatedCall | None) -> None:
+        """A call waits for a yes or a no, or one does not wait any more."""
+        if call is not None and chat_id != self.chat_id:
+            what = f"{call.address} wants to call {call.tool} and waits for your yes or no."
+            self.output.tell(
+                Text(visible_line(f"In {short(chat_id)} {what} /switch {short(chat_id)} shows it."), "yellow")
+            )
         self.output.refresh()
 
     def _show_cause(self, message: Message) -> None:

@@ -14,10 +14,12 @@ from restante.running.platform import Platform
 from restante.running.tasks import owning_group
 from restante.surface.addressing import AS_IT_IS, SIGN, read_addressed
 from restante.surface.cli import dialogue_commands as commands
+from restante.surface.cli.dialogue_questions import read_verdict, shown_question
 from restante.surface.cli.dialogue_screen import Screen
 from restante.surface.cli.dialogue_talk import Dialogue, refusal, short
 from restante.surface.visible import visible_line
 from restante.texts import WHITE_SPACE, check_text
+from restante.turn import GatedCall, Verdict
 
 SHOWN_WORKERS = 4
 """How many addresses the line names that says who works."""
@@ -26,7 +28,7 @@ SHOWN_WORKERS = 4
 class Terminal:
     """The dialogue behind a screen. What is entered is done in its order, one thing after the other."""
 
-    streams = True
+    streams = attends = True
 
     def __init__(self, platform: Platform, screen: Screen, group: asyncio.TaskGroup) -> None:
         self._screen = screen
@@ -38,6 +40,8 @@ class Terminal:
         """The turn in view is being stopped."""
         self._warned = False
         self._leaving = False
+        self._seen: GatedCall | None = None
+        """The call that waits for a yes or a no, as the screen shows it."""
 
     async def talk(self, chat_id: str | None) -> None:
         """Talk until the person leaves."""
@@ -47,7 +51,10 @@ class Terminal:
         agent = visible_line(dialogue.agent)
         greeting = Text(f"You talk to {agent}. /help lists the commands, Ctrl-D leaves.", "dim")
         working = self._group.create_task(self._work())
-        await self._screen.run(self, greeting)
+        try:
+            await self._screen.run(self, greeting)
+        finally:
+            dialogue.close()
         working.cancel()
         if dialogue.chat_id is not None:
             self.tell(Text("`restante chat --last` goes on with this chat.", "dim"))
@@ -74,14 +81,18 @@ class Terminal:
     # What the screen asks
 
     def changing(self, width: int, height: int) -> Sequence[Text]:
-        """The lines that may still change."""
-        return self._dialogue.view.changing(width, height)
+        """The lines that may still change; the last ones are the call that waits for a yes or a no."""
+        waiting = self._dialogue.questions.of(self._dialogue.chat_id)
+        self._seen = waiting[0] if waiting else None
+        question = shown_question(waiting[0], len(waiting) - 1, width, height) if waiting else []
+        return [*self._dialogue.view.changing(width, height - len(question)), *question]
 
     def status(self) -> str:
         """Who works."""
         dialogue = self._dialogue
         others = len([chat for chat in dialogue.working_chats if chat != dialogue.chat_id])
-        elsewhere = f"{others} other chat{'' if others == 1 else 's'} at work" if others else ""
+        waits = ", a call waits there" if dialogue.questions.chats - {dialogue.chat_id} else ""
+        elsewhere = f"{others} other chat{'' if others == 1 else 's'} at work{waits}" if others else ""
         if not dialogue.works:
             return elsewhere
         working = list(dialogue.view.working) or [dialogue.agent]
@@ -106,8 +117,21 @@ class Terminal:
                 return True
             self.tell(refusal(error))
             return False
+        verdict, waiting = read_verdict(text), self._dialogue.questions.of(self._dialogue.chat_id)
+        if verdict is not None and waiting:
+            return self._answer(text, verdict, waiting[0])
         self._entered.append(text)
         self._bell.set()
+        return True
+
+    def _answer(self, line: str, verdict: Verdict, call: GatedCall) -> bool:
+        """Answer a call that waits, if it is the one that the person has seen."""
+        if call is not self._seen:
+            self.tell(Text("Another call waits now. Look at it first.", "yellow"))
+            return False
+        self.tell(Text("> ", "bold").append(visible_line(line), "not bold"))
+        self._dialogue.questions.answer(call, verdict)
+        self._screen.refresh()
         return True
 
     def interrupt(self, *, typed: bool) -> bool:

@@ -37,6 +37,8 @@ class TurnView:
         self._show = show
         self._whole = whole
         self._calls: dict[tuple[str | None, str], Mapping[str, Any]] = {}
+        self._asked: dict[tuple[str | None, str], object] = {}
+        """The arguments of gated calls, by the run and the id of the call."""
         self._lines: deque[MessageLine | Saying | Text] = deque()
         self._of_id: dict[str, MessageLine] = {}
         self._entry: str | None = None
@@ -99,9 +101,10 @@ class TurnView:
             started = f"+ {facts['address']} starts{how}: {visible_line(str(facts['task']), TEXT_LIMIT)}"
             yield Text(visible_line(started), "dim")
         elif entry.kind == "approval_asked":
+            self._asked[entry.address, str(facts["tool_call_id"])] = facts["args"]
             yield asked_line(entry)
         elif entry.kind == "approval":
-            yield verdict_line(entry)
+            yield verdict_line(entry, self._asked.get((entry.address, str(facts["tool_call_id"]))))
         elif entry.kind in _LOOP_SAYS and entry.address == self._entry:
             yield Text(visible_line(f"! {entry.address}: {_LOOP_SAYS[entry.kind]}"), "yellow")
         elif entry.kind == "tool_call" and facts["tool"] in _REFUSED:

@@ -8,6 +8,7 @@ from rich.text import Text
 from restante.bus.entry import JournalEntry
 from restante.surface.cli.approval_line import ASKED, verdict_in_words
 from restante.surface.cli.message_line import IN_PLACE
+from restante.surface.signs import in_short
 from restante.surface.visible import visible, visible_line
 
 RESULT_LIMIT = 500
@@ -65,11 +66,13 @@ def _tool_result(facts: Facts) -> Iterator[Text]:
 
 
 def _asked(facts: Facts) -> Iterator[Text]:
-    yield Text(f"  {ASKED} {visible_line(str(facts['tool']))} waits for a yes", "yellow")
+    what = f"{facts['tool']} with {in_short(facts['args'])}"
+    yield Text(f"  {ASKED} {visible_line(what)} waits for a yes", "yellow")
 
 
 def _verdict(facts: Facts) -> Iterator[Text]:
-    yield Text(f"  {ASKED} {verdict_in_words(facts)}", "green" if facts["allowed"] else "yellow")
+    said = f"{visible_line(str(facts['tool']))}: {verdict_in_words(facts)}"
+    yield Text(f"  {ASKED} {said}", "green" if facts["allowed"] else "yellow")
 
 
 def _loop(facts: Facts) -> Iterator[Text]:
