@@ -193,3 +193,19 @@ async def test_a_crash_leaves_the_transcript_and_carries_words_that_nobody_read(
     assert (first.state, second.state) == ("interrupted", "ended_ok")
     assert [entry.facts["text"] for entry in first.entries if entry.kind == "model_text"] == ["I begin."]
     assert [one.text for one in second.cause] == ["unread"]
+
+
+async def test_no_two_messages_of_a_chat_have_the_same_id(tmp_path: Path) -> None:
+    held = Held()
+    async with platform_of(tmp_path, held.model) as platform:
+        chat_id = await platform.create_chat()
+        ids: list[object] = []
+        for count in (1, 2):
+            await platform.say(chat_id, "begin")
+            await until(lambda count=count: len(held.prompts) == 2 * count - 1)
+            await platform.say(chat_id, "and this")
+            held.let_go(2)
+            turn = (await _end(platform, chat_id)).turns[-1]
+            ids += [entry.facts["message_id"] for entry in turn.entries if entry.kind == "message"]
+
+    assert ids == ["m1", "t2m1"]

@@ -23,6 +23,8 @@ class Claimed:
     agent: str
     messages: tuple[Arrived, ...]
     words: tuple[Words, ...]
+    number: int = 1
+    """The place of the turn in its chat, from 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,7 +197,15 @@ def _claimed(tx: Transaction, row: Row) -> Claimed:
         agent=row["agent"],
         messages=tuple(messages.list_arrived(tx, row["turn_id"])),
         words=tuple(words.list_words(tx, row["turn_id"])),
+        number=_number(tx, row),
     )
+
+
+def _number(tx: Transaction, row: Row) -> int:
+    before = tx.first(
+        "SELECT count(*) AS turns FROM turns WHERE chat_id = ? AND sequence < ?", row["chat_id"], row["sequence"]
+    )
+    return 1 + (before["turns"] if before else 0)
 
 
 def _of(row: Row) -> TurnRow:

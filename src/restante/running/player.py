@@ -130,6 +130,8 @@ class Player:
             agents=self._hosted.delegates,
             rounds=rounds,
             policy=engine.config.policy,
+            # The history of earlier turns holds their ids.
+            id_prefix="m" if claimed.number == 1 else f"t{claimed.number}m",
             sink=self._recorder,
             observer=self._recorder,
             clock=engine.clock,

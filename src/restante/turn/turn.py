@@ -54,6 +54,8 @@ class TurnOptions:
     """None: `BusPolicy()`."""
     bus: MessageBus | None = None
     """A host's own, with its own policy and sink."""
+    id_prefix: str = "m"
+    """What the ids of messages begin with. A turn with a history needs one that no earlier turn of the chat had."""
     journal: Journal | None = None
     """The sink of that bus, if its entries are to be read from the turn."""
     sink: Sink | None = None
@@ -122,7 +124,9 @@ class Turn:
         )
         self._journal = options.journal or Journal(options.sink)
         known = {options.label, *options.agents}
-        self.bus = options.bus or MessageBus(options.policy, labels=known, clock=clock.now, sink=self._journal)
+        self.bus = options.bus or MessageBus(
+            options.policy, labels=known, clock=clock.now, sink=self._journal, id_prefix=options.id_prefix
+        )
         for one in [prompt] if isinstance(prompt, str) else [one.text for one in prompt]:
             check_text(one, self.bus.policy.text_limit)
         if options.approvals:
