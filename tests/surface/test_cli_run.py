@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from importlib.metadata import version
@@ -168,39 +167,6 @@ def test_a_turn_that_fails_says_why_and_has_another_exit_code(tmp_path: Path) ->
     assert ran.code == 1
     assert ran.err.startswith("Failed: ScriptEnded: ")
     assert "**Failed:**" in restante("export", folder=tmp_path).out
-
-
-SLOW = """\
-import asyncio, sys
-from pydantic_ai import Agent
-from pydantic_ai.messages import ModelResponse, ToolCallPart
-from pydantic_ai.models.function import FunctionModel
-from restante.turn import messaging_tools
-
-async def think(messages, info):
-    if len(messages) > 1:
-        print("thinks", file=sys.stderr, flush=True)
-        await asyncio.Event().wait()
-    return ModelResponse(parts=[ToolCallPart("send_message", {"to": "everyone", "text": "wait for me"})])
-
-slow = Agent(FunctionModel(think), toolsets=[messaging_tools()])
-"""
-
-
-def test_control_c_stops_the_turn_and_tells_what_was_not_delivered(tmp_path: Path) -> None:
-    (tmp_path / "slow_of_test.py").write_text(SLOW)
-    (tmp_path / "restante.toml").write_text('entry = "slow"\n[agents.slow]\nagent = "slow_of_test:slow"\n')
-    command, environment = [*COMMAND, "run", "x", "--json"], os.environ | {"PYTHONPATH": str(tmp_path)}
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=pipe, stderr=pipe, text=True) as process:
-        assert process.stderr is not None
-        assert process.stderr.readline() == "thinks\n"
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-
-    turn = json.loads(out)
-    assert (turn["state"], turn["answer"], process.returncode) == ("stopped", None, 4), err
-    assert [(one["text"], one["reason"]) for one in turn["report"]["unmet"]] == [("wait for me", "stopped")]
 
 
 @pytest.mark.parametrize(

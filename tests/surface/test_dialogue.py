@@ -201,7 +201,7 @@ def test_words_that_could_not_be_stored_are_in_the_input_again_and_no_run_sees_t
         resource.prlimit(person.process.pid, resource.RLIMIT_FSIZE, (0, hard))
         person.types("no room for this\r")
         person.looks_until(lambda _: person.input() == "no room for this", "the words in the input")
-        page = person.sees("The store cannot be")
+        page = person.sees("The store cannot be written.")
         assert "person ->" not in page
         resource.prlimit(person.process.pid, resource.RLIMIT_FSIZE, (hard, hard))
         gates.open("go")

@@ -17,10 +17,17 @@ _FIELDS = {
     sqlite3.SQLITE_IOERR: "unreadable",
     sqlite3.SQLITE_PERM: "unreadable",
 }
+_UNWRITTEN = {
+    sqlite3.SQLITE_IOERR_WRITE,
+    sqlite3.SQLITE_IOERR_FSYNC,
+    sqlite3.SQLITE_IOERR_DIR_FSYNC,
+    sqlite3.SQLITE_IOERR_TRUNCATE,
+}
 _SENTENCES = {
     "locked": "Another program holds the store's lock. Try again when it has finished.",
     "full": "There is no room left for the store. Reading still works; make room and send again.",
     "read_only": "The store may not be written to. Reading still works; give the server the right to write.",
+    "unwritable": "The store cannot be written. Reading still works; check the disk, and how large a file may be.",
     "damaged": "The store is damaged, or it is no store of restante. Nothing was changed; put a copy back.",
     "unreadable": "The store cannot be opened or read. Check that its folder exists and that the disk is in order.",
 }
@@ -31,7 +38,8 @@ def failure_of(error: sqlite3.Error) -> Exception:
     code = getattr(error, "sqlite_errorcode", None)
     if code is None:
         return error
-    field = _FIELDS.get(code & 0xFF)  # the low byte is the primary code of an extended one
+    # The low byte is the primary code of an extended one.
+    field = "unwritable" if code in _UNWRITTEN else _FIELDS.get(code & 0xFF)
     if field is None:
         return error
     retry = RETRY_AFTER_S if field == "locked" else None

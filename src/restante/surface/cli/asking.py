@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 FAILED = CODES["internal"].exit_code
 STOPPED = CODES["turn_stopped"].exit_code
+ENDING = (signal.SIGINT, signal.SIGTERM)
+"""The signals that stop the turn."""
 
 
 def run(
@@ -78,21 +80,26 @@ def _listening(platform: "Platform", chat_id: str, console: "Console") -> "Abstr
 
 @contextmanager
 def _stopping(platform: "Platform", chat_id: str) -> Generator[None]:
-    """The first Ctrl-C stops the turn, which then ends with its report; the second one ends the command."""
+    """The first Ctrl-C, or SIGTERM, stops the turn, which then ends with its report; the second ends the command."""
     import asyncio  # noqa: PLC0415 - it is loaded by now
 
     loop = asyncio.get_running_loop()
     tasks: set[asyncio.Task[None]] = set()
 
     def stop() -> None:
-        loop.remove_signal_handler(signal.SIGINT)
+        listen_no_more()
         tasks.add(loop.create_task(platform.stop(chat_id)))
 
-    loop.add_signal_handler(signal.SIGINT, stop)
+    def listen_no_more() -> None:
+        for number in ENDING:
+            loop.remove_signal_handler(number)
+
+    for number in ENDING:
+        loop.add_signal_handler(number, stop)
     try:
         yield
     finally:
-        loop.remove_signal_handler(signal.SIGINT)
+        listen_no_more()
 
 
 def _show_end(turn: "TurnRecord", *, quiet: bool) -> None:

@@ -20,6 +20,8 @@ from restante.texts import WHITE_SPACE, check_text
 AT_ONCE = 65_536
 """Bytes that are read together."""
 _BYTES_PER_CHARACTER = 4
+_BY_SIGNAL = 128
+"""What shells add to the number of the signal that has ended a command."""
 
 
 class Lines:
@@ -55,7 +57,7 @@ async def talk_by_lines(platform: Platform, chat_id: str | None) -> bool:
     """
     async with owning_group() as group:
         dialogue = Dialogue(platform, Lines(), group)
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, _Interrupt(dialogue, group))
+        signals = _Signals(dialogue, group)
         await dialogue.go_to(chat_id)
         async for line in _lines(platform.config.limits.text_max):
             asked = commands.find_command(line)
@@ -66,20 +68,29 @@ async def talk_by_lines(platform: Platform, chat_id: str | None) -> bool:
             elif _is_something(line, platform.config.limits.text_max):
                 turn_id = (await dialogue.say(line)).turn_id
                 await dialogue.wait_for_end(turn_id)
+            if signals.ended:
+                break
         return dialogue.unanswered == 0
 
 
-class _Interrupt:
-    """The first Ctrl-C stops the turn that runs; without one, it ends the command."""
+class _Signals:
+    """The first Ctrl-C stops the turn that runs; without one, it ends the command. SIGTERM does both."""
 
     def __init__(self, dialogue: Dialogue, group: asyncio.TaskGroup) -> None:
+        self.ended = False
+        """No further line is to be said."""
         self._dialogue = dialogue
         self._group = group
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, self._take, number)
 
-    def __call__(self) -> None:
-        asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
+    def _take(self, number: signal.Signals) -> None:
+        asyncio.get_running_loop().remove_signal_handler(number)
+        self.ended = self.ended or number == signal.SIGTERM
         if self._dialogue.works:
             self._group.create_task(self._dialogue.stop())
+        elif number == signal.SIGTERM:
+            raise SystemExit(_BY_SIGNAL + number)
         else:
             raise KeyboardInterrupt
 

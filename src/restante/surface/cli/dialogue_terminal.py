@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -223,6 +224,8 @@ async def talk_on_terminal(platform: Platform, chat_id: str | None, history: Pat
     logging.getLogger().addHandler(log)
     try:
         async with owning_group() as group:
-            await Terminal(platform, screen, group).talk(chat_id)
+            terminal = Terminal(platform, screen, group)
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, terminal.leave)
+            await terminal.talk(chat_id)
     finally:
         logging.getLogger().removeHandler(log)
