@@ -51,7 +51,7 @@ class Scene:
 
     async def play(self) -> TurnResult | None:
         """The result, or None if everything waits and nothing goes on."""
-        self.person_speaks_at = self.schedule.random.randrange(60)
+        self.person_speaks_at = self.schedule.random.randrange(3, 60)
         options = TurnOptions(
             agents={"researcher": self._agent(self._researcher)},
             rounds={"researcher": 1_000, "assistant": 30},
