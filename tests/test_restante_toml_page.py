@@ -52,7 +52,7 @@ def test_the_whole_file_is_loaded_and_its_agents_are_built(folder: Path, monkeyp
 
 def test_the_whole_file_has_every_key_that_is_no_limit(folder: Path) -> None:
     read = tomllib.loads((folder / "restante.toml").read_text())
-    tables = [read, *read["models"].values(), *read["mcp"].values(), *read["agents"].values()]
+    tables = [read, read["review"], *read["models"].values(), *read["mcp"].values(), *read["agents"].values()]
     used = {key for table in tables for key in table} | {
         key for agent in read["agents"].values() for part in ("tools", "capabilities") for key in agent.get(part, {})
     }

@@ -94,3 +94,9 @@ def test_a_notice_of_the_bus_moves_nothing() -> None:
     budget.count_call()
     assert not budget.move(["bus"])
     assert (budget.base, budget.moves) == (0, 0)
+
+
+def test_a_question_never_waits_longer_by_itself_than_any_wait_may() -> None:
+    with pytest.raises(BadPolicy, match="ask_s is 300, and no wait is longer than wait_max_s, 60"):
+        BusPolicy(wait_max_s=60)
+    assert BusPolicy(wait_max_s=60, ask_s=60).ask_s == 60

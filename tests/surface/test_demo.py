@@ -59,8 +59,8 @@ def test_under_classic_the_same_thanks_are_accepted_and_then_reported(demos: dic
 
 @pytest.mark.parametrize("policy", ["default", "classic"])
 def test_an_orchestrator_that_waits_is_asked_answers_and_redirects(demos: dict[str, str], policy: str) -> None:
-    assert "researcher#1 -> assistant: Paper or ink: which is right?  ✓ delivered" in demos[policy]
-    assert "assistant -> researcher#1: The paper: it is from 1612.  ✓ delivered" in demos[policy]
+    assert "researcher#1 -> assistant (question): Paper or ink: which is right?  ✓ delivered" in demos[policy]
+    assert "assistant -> researcher#1 (reply): The paper: it is from 1612.  ✓ delivered" in demos[policy]
     assert "assistant -> researcher#2: Leave the ink: who drew it?  ✓ delivered" in demos[policy]
 
 

@@ -44,6 +44,9 @@ class BusPolicy:
             raise BadPolicy(f"name is {self.name!r}; it is 'default' or 'classic'.", field="name")
         for field in fields(self)[1:]:
             _check(field.name, getattr(self, field.name))
+        if self.ask_s > self.wait_max_s:
+            words = f"ask_s is {self.ask_s:g}, and no wait is longer than wait_max_s, {self.wait_max_s:g}."
+            raise BadPolicy(f"{words} Raise wait_max_s, or lower ask_s.", field="ask_s")
 
     @classmethod
     def classic(cls, *, rounds: int = 10) -> Self:
