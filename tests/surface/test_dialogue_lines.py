@@ -154,3 +154,14 @@ async def test_a_channel_that_raises_at_the_report_is_logged_and_the_next_turn_r
     assert [(turn.state, len(turn.report["unmet"]) if turn.report else 0) for turn in chat.turns] == [
         ("ended_ok", 1)
     ] * 2
+
+
+@pytest.mark.rows("T143", "T144")
+def test_by_lines_nobody_can_be_addressed_since_no_turn_runs_and_a_doubled_sign_is_literal(tmp_path: Path) -> None:
+    write_team(tmp_path, TEAM)
+
+    ran = restante_process("chat", folder=tmp_path, stdin=b"@@property is odd\n@researcher#1 go\nnever said\n")
+
+    assert (ran.code, "No turn runs in this chat, so there are no addresses." in ran.err) == (4, True)
+    (turn,) = json.loads(restante("export", "--json", folder=tmp_path).out)["turns"]
+    assert turn["cause"][0]["text"] == "@property is odd"

@@ -80,13 +80,15 @@ def shown_question(call: GatedCall, others: int, width: int, height: int) -> lis
     """A call that waits in at most so many lines, none wider than `width`: who, what, with which arguments."""
     more = f" {others} more wait{'s' if others == 1 else ''} after it." if others else ""
     console = Console(width=max(width, 1))
-    head = Text(visible_line(f"{ASKED} {call.address} wants to call {call.tool}"), "bold yellow")
+    who = Text(visible_line(f"{ASKED} {call.address} wants to call {call.tool}"), "bold yellow")
+    head = who.wrap(console, console.width)
     how = Text(f"{_HOW}{more}", "yellow").wrap(console, console.width)
     arguments = [line for one in _arguments(call) for line in _indented(one, console)]
-    room = max(height, _LEAST_LINES) - 1 - len(how)
+    room = max(height, _LEAST_LINES) - len(head) - len(how)
     if len(arguments) > room or any(_is_cut(value) for value in call.arguments.values()):
-        arguments = [*arguments[: max(room - 1, 0)], Text(_MORE, "yellow")]
-    return [*head.wrap(console, console.width)[:1], *arguments, *how]
+        hint = Text(_MORE, "yellow").wrap(console, console.width)
+        arguments = [*arguments[: max(room - len(hint), 0)], *hint]
+    return [*head, *arguments, *how]
 
 
 def whole_arguments(call: GatedCall) -> Text:

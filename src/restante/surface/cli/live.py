@@ -19,7 +19,7 @@ from restante.surface.visible import visible, visible_line
 REFUSAL_LIMIT = 300
 """How much of a refusal, in characters."""
 
-_REFUSED = {"send_message": ("refused:", "to"), "spawn": ("spawn", "agent")}
+_REFUSED = {"send_message": ("refused:", "to"), "ask": ("refused:", "to"), "spawn": ("spawn", "agent")}
 """What a result that is an error means for people, by the tool, and the argument that says who was meant."""
 _SHOWN_LINES = 5
 """How many lines may be changing on a terminal of unknown height."""
