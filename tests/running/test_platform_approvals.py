@@ -149,8 +149,8 @@ async def test_an_answer_that_does_not_come_in_time_is_a_no(tmp_path: Path) -> N
                 pass
         (turn,) = (await platform.chat(chat_id)).turns
 
-    assert verdicts(turn) == [("person", False)]
-    assert "nobody answered within 30 seconds" in told(turn)
+    assert verdicts(turn) == [("nobody", False)]
+    assert "denied: nobody answered within 30 seconds. The tool was not called." in told(turn)
     assert not written(tmp_path)
 
 

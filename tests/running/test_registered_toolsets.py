@@ -134,7 +134,8 @@ def test_an_unknown_toolset_is_refused_with_the_line_the_nearest_one_and_all_tha
 ) -> None:
     assert described["wether"]["refused"] == (
         "restante.toml:6: Agent 'scout' names the toolset 'wether'. The nearest one is 'weather'. Installed are: "
-        'absent, asking, broken, files, messaging, nobody, nothing, time, twice, weather, "mcp:NAME" for a server [mcp.NAME].'
+        "absent, asking, broken, files, messaging, nobody, nothing, time, twice, weather, "
+        '"mcp:NAME" for a server [mcp.NAME].'
     )
 
 

@@ -52,7 +52,8 @@ class Attending:
     async def _answer(self, ask: AskPerson, call: GatedCall) -> Verdict | None:
         """The answer, or a no when it does not come in time."""
         failure: Exception | None = None
-        verdict: Verdict | None = Verdict(allowed=False, reason=f"nobody answered within {self._wait_s:g} seconds.")
+        late = f"nobody answered within {self._wait_s:g} seconds"
+        verdict: Verdict | None = Verdict(allowed=False, reason=late, answered=False)
 
         async def answer() -> None:
             nonlocal verdict, failure

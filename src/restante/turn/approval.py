@@ -42,6 +42,8 @@ class Verdict:
 
     allowed: bool
     reason: str | None = None
+    answered: bool = True
+    """False: nobody answered in time, which counts as this."""
 
 
 AskPerson = Callable[[GatedCall], Awaitable[Verdict | None]]
@@ -88,7 +90,8 @@ class Approver:
         by, verdict = await self._verdict(gated)
         notes.approval(gated.tool_call_id, gated.tool, by=by, allowed=verdict.allowed, reason=verdict.reason)
         if not verdict.allowed:
-            raise ToolFailed(f"denied: {verdict.reason or 'the person said no.'} The tool was not called.")
+            reason = (verdict.reason or "the person said no").rstrip(".")
+            raise ToolFailed(f"denied: {reason}. The tool was not called.")
 
     def _request(self) -> str:
         return request_text(self._opening, self._bus.person_words())
@@ -101,10 +104,10 @@ class Approver:
             verdict = await ask(replace(call, request=self._request())) if ask else None
         except Exception as error:
             logger.exception("The person could not be asked about a call of %s, which is refused.", call.tool)
-            return "nobody", Verdict(allowed=False, reason=f"the person could not be asked ({describe(error)}).")
+            return "nobody", Verdict(allowed=False, reason=f"the person could not be asked ({describe(error)})")
         if verdict is None:
-            return "nobody", Verdict(allowed=False, reason="this tool needs a yes of a person, and nobody attends.")
-        return "person", verdict
+            return "nobody", Verdict(allowed=False, reason="this tool needs a yes of a person, and nobody attends")
+        return "person" if verdict.answered else "nobody", verdict
 
     async def _reviewed(self, call: GatedCall) -> bool:
         """Whether the reviewer makes a yes of it. It may do no more, and only so often."""
