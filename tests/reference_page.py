@@ -58,7 +58,9 @@ def _described(name: str, value: object) -> Iterator[str]:
         if isinstance(node, Function):
             yield f"```python\n{_signature(node, node.name)}\n```\n\n{_first_line(node)}"
             return
-    yield f"```python\n{name} = {value}\n```"
+    # Quoted as the formatter of this page's examples quotes.
+    quoted = str(value).replace("'", '"')
+    yield f"```python\n{name} = {quoted}\n```"
 
 
 def _class(node: ast.ClassDef) -> Iterator[str]:

@@ -68,7 +68,7 @@ def test_calls_are_asked_one_after_the_other_and_an_answer_is_no_message(tmp_pat
     assert 'may call write_note with {"path": "a.txt", "text": "short"}: the person said yes' in page
     assert 'may not call write_note with {"path": "b.txt", "text": "b"}: the person said no: not that one' in page
     results = [one["text"] for one in facts(tmp_path, "tool_result") if one["tool"] == "write_note"]
-    assert sorted(results) == ["denied: not that one The tool was not called.", "wrote a.txt"]
+    assert sorted(results) == ["denied: not that one. The tool was not called.", "wrote a.txt"]
     assert [one["text"] for one in facts(tmp_path, "message")] == ["not yet"]
     exported = restante("export", folder=tmp_path).out
     assert '**Waits for a yes:** `write_note` with `{"path": "b.txt", "text": "b"}`\n' in exported
