@@ -182,7 +182,9 @@ async def test_a_timeout_that_is_none_is_refused_with_its_range_and_nothing_wait
 
 async def test_an_await_without_a_timeout_waits_no_longer_than_the_policy_lets_it() -> None:
     crew = Crew(
-        BusPolicy(ask_s=50, wait_max_s=50), researcher=taking(80), assistant=alike(starts("researcher"), awaits("researcher#1"))
+        BusPolicy(ask_s=50, wait_max_s=50),
+        researcher=taking(80),
+        assistant=alike(starts("researcher"), awaits("researcher#1")),
     )
 
     await crew.play()
