@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from restante.errors import BadConfig
 from restante.running import build_agents, load_config, open_platform
 from restante.running.platform import Platform
 from restante.running.transcript import TurnRecord
@@ -174,4 +175,23 @@ async def test_what_a_reviewer_does_not_allow_the_person_decides(tmp_path: Path)
 async def test_a_reviewer_says_no_yes_where_nobody_would_be_asked(tmp_path: Path) -> None:
     turn = await play(tmp_path, None, more='review = {model = "scripted:script.toml"}', reviewed=True)
     assert verdicts(turn) == [("nobody", False)]
+    assert not written(tmp_path)
+
+
+async def test_a_tool_that_is_to_need_a_yes_and_that_nobody_has_is_refused_with_the_nearest_one(tmp_path: Path) -> None:
+    path = write_team(tmp_path)
+    path.write_text(path.read_text().replace('"write_file"', '"write_flie"'))
+    with pytest.raises(BadConfig, match=r"restante.toml:\d+: Agent 'clerk': it has no tool 'write_flie'.*'write_file'"):
+        build_agents(load_config(path))
+
+
+async def test_an_answer_that_is_no_verdict_is_a_no(tmp_path: Path) -> None:
+    class Careless(Person):
+        async def ask(self, call: GatedCall) -> Verdict:
+            del call
+            return "yes"  # type: ignore[return-value]
+
+    turn = await play(tmp_path, Careless(Verdict(allowed=True)))
+    assert verdicts(turn) == [("nobody", False)]
+    assert "no Verdict" in told(turn)
     assert not written(tmp_path)

@@ -12,7 +12,7 @@ from pydantic_ai import Agent
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import Model, infer_model
 from pydantic_ai.providers import Provider, infer_provider_class
-from pydantic_ai.toolsets import AbstractToolset
+from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
 from restante.errors import BadConfig
 from restante.running.clock import Clock, SystemClock
@@ -20,6 +20,7 @@ from restante.running.config import SCRIPTED, AgentConfig, Config, ModelConfig
 from restante.running.equipped import EquippedAgent
 from restante.running.importing import NotImported, import_agent, import_value
 from restante.running.mcp_servers import MCP
+from restante.running.toml_table import nearest
 from restante.running.toolsets import Holder, find_toolsets
 from restante.running.toolsets.mcp_tools import mcp_tools
 from restante.turn import reviewing, spawn_tools
@@ -111,6 +112,7 @@ class _Workshop:
 
     def _agent(self, agent: AgentConfig, more: tuple[AnyToolset, ...]) -> AnyAgent:
         toolsets = (*self._toolsets(agent), *more)
+        self._check_confirm(agent, toolsets)
         if agent.agent is not None:
             return self._imported(agent, agent.agent, toolsets)
         return Agent(
@@ -120,6 +122,18 @@ class _Workshop:
             description=agent.description or None,
             toolsets=toolsets,
         )
+
+    def _check_confirm(self, agent: AgentConfig, toolsets: tuple[AnyToolset, ...]) -> None:
+        """Refuse a tool that is to need a yes and that it has not. What servers and own agents bring is not known."""
+        spawning = {"spawn", "await_workers", "cancel_worker"} if agent.delegates_to else set[str]()
+        known = spawning.union(*(each.tools for each in toolsets if isinstance(each, FunctionToolset)))
+        servers = tuple(f"{name.removeprefix(MCP)}__" for name in agent.tools if name.startswith(MCP))
+        others = sum(not isinstance(each, FunctionToolset) for each in self._toolsets(agent)) > len(servers)
+        for tool in agent.confirm:
+            if tool not in known and not tool.startswith(servers) and not others and agent.agent is None:
+                has = f"It has: {', '.join(sorted(known))}." if known else "It has none."
+                near = f" The nearest one is {nearest(tool, known)!r}." if known else ""
+                raise self._bad(agent, "tools.confirm", f"it has no tool {tool!r} that could need a yes.{near} {has}")
 
     def _imported(self, agent: AgentConfig, path: str, toolsets: tuple[AnyToolset, ...]) -> AnyAgent:
         folder = (self._config.path or Path()).absolute().parent

@@ -102,6 +102,8 @@ class Approver:
         ask = self._approvals.person
         try:
             verdict = await ask(replace(call, request=self._request())) if ask else None
+            if not isinstance(verdict, Verdict | None):  # pyright: ignore[reportUnnecessaryIsInstance] - it is theirs
+                raise TypeError(f"the answer is a {type(verdict).__name__}, and no Verdict")  # noqa: TRY301
         except Exception as error:
             logger.exception("The person could not be asked about a call of %s, which is refused.", call.tool)
             return "nobody", Verdict(allowed=False, reason=f"the person could not be asked ({describe(error)})")

@@ -368,6 +368,8 @@ class Mailbox(AbstractCapability[Any]):
         try:
             if self.runs.approver and self.runs.approver.gates(self.label, call.tool_name):
                 await self.runs.approver.decide(self.notes, self._reader.address, call, args)
+                # A yes that comes after the turn was stopped lets nothing happen any more.
+                self._go_on()
             value = await handler(args)
         except Exception as error:
             self.notes.raised(call, error)
