@@ -8,8 +8,8 @@ from pydantic_ai import FunctionToolset, RunContext, ToolFailed
 
 from restante.bus.questions import Asked
 from restante.bus.receipt import Receipt
-from restante.turn.mailbox import Mailbox, mailbox_of
-from restante.turn.tools import NO_ADDRESS
+from restante.turn.mailbox import Mailbox
+from restante.turn.tools import calling_mailbox
 from restante.turn.waiting import Limits, wait_until
 from restante.turn.workers import Seconds
 
@@ -34,13 +34,13 @@ def asking_tools() -> FunctionToolset[Any]:
 
 async def ask(ctx: RunContext[Any], to: str, text: str, deadline_s: Seconds = None) -> dict[str, object]:
     """Ask, and wait for the one reply. A refusal is a result that is marked as an error; then nothing waits."""
-    mailbox = _mailbox(ctx)
+    mailbox = calling_mailbox(ctx)
     return await _reply(mailbox, mailbox.reader.question(to, text, deadline_s=deadline_s), deadline_s)
 
 
 async def await_reply(ctx: RunContext[Any], question_id: str, deadline_s: Seconds = None) -> dict[str, object]:
     """Wait again for the reply to a question of one's own, answered or not."""
-    mailbox = _mailbox(ctx)
+    mailbox = calling_mailbox(ctx)
     return await _reply(mailbox, mailbox.reader.wait_again(question_id, deadline_s=deadline_s), deadline_s)
 
 
@@ -84,10 +84,3 @@ _DEADLINE = (
     "There is no reply yet, which is neither a yes nor a no. The question stays open: a late reply comes as a message, "
     "and `await_reply` waits for it again."
 )
-
-
-def _mailbox(ctx: RunContext[Any]) -> Mailbox:
-    mailbox = mailbox_of(ctx)
-    if mailbox is None:
-        raise ToolFailed(NO_ADDRESS)
-    return mailbox

@@ -11,9 +11,9 @@ from restante.errors import RestanteError
 from restante.texts import problem_of
 from restante.turn import parts
 from restante.turn.background import Background
-from restante.turn.mailbox import Mailbox, MailboxOptions, mailbox_of
+from restante.turn.mailbox import Mailbox, MailboxOptions
 from restante.turn.notes import describe
-from restante.turn.tools import NO_ADDRESS
+from restante.turn.tools import calling_mailbox
 from restante.turn.workers import AWAIT_WORKERS, CANCEL_WORKER, await_workers, cancel_worker
 
 Agents = Mapping[str, Agent[Any, Any]]
@@ -83,9 +83,7 @@ class _Spawner:
     ) -> str | dict[str, str]:
         """Run a worker and return its answer, or its address at once. What goes wrong in it is a result, too."""
         # Nothing may wait before the reader is open: so addresses follow the order of the requests.
-        caller = mailbox_of(ctx)
-        if caller is None:
-            raise ToolFailed(NO_ADDRESS)
+        caller = calling_mailbox(ctx)
         if agent not in self._agents:
             raise ToolFailed(f"not_found: there is no agent {agent!r}. You can spawn: {', '.join(self._agents)}.")
         if problem := problem_of(task, len(task)):

@@ -40,7 +40,7 @@ def messaging_tools() -> FunctionToolset[Any]:
 
 async def send_message(ctx: RunContext[Any], to: str, text: str) -> str:
     """Send under the address of the run that calls. A refusal is a result that is marked as an error."""
-    receipt = _mailbox(ctx).reader.send(to, text)
+    receipt = calling_mailbox(ctx).reader.send(to, text)
     if not receipt.accepted:
         raise ToolFailed(f"{receipt.code}: {receipt.text}")
     return receipt.text
@@ -48,7 +48,7 @@ async def send_message(ctx: RunContext[Any], to: str, text: str) -> str:
 
 async def list_agents(ctx: RunContext[Any]) -> str:
     """One line for each address in the order of opening, the caller's own with `(you)`; then its own messages."""
-    mailbox = _mailbox(ctx)
+    mailbox = calling_mailbox(ctx)
     reader = mailbox.reader
     return "\n".join([roster_text(mailbox.bus.roster(), reader.address), *_sends_in_words(reader)])
 
@@ -68,7 +68,8 @@ def _beginning(message: Message) -> str:
     return f"{text[:SHOWN_CHARACTERS]!r}{'...' if len(text) > SHOWN_CHARACTERS else ''} to {message.to}"
 
 
-def _mailbox(ctx: RunContext[Any]) -> Mailbox:
+def calling_mailbox(ctx: RunContext[Any]) -> Mailbox:
+    """The mailbox of the run that calls a tool. Raises `ToolFailed` where that run has none."""
     mailbox = mailbox_of(ctx)
     if mailbox is None:
         raise ToolFailed(NO_ADDRESS)

@@ -8,8 +8,8 @@ from pydantic_ai import RunContext, ToolFailed
 
 from restante.turn import parts
 from restante.turn.background import Background, Worker
-from restante.turn.mailbox import Mailbox, mailbox_of
-from restante.turn.tools import NO_ADDRESS
+from restante.turn.mailbox import Mailbox
+from restante.turn.tools import calling_mailbox
 from restante.turn.waiting import Limits, wait_until
 
 AWAIT_WORKERS = (
@@ -87,9 +87,7 @@ def _how(mailbox: Mailbox, worker: Worker) -> str:
 
 
 def _caller(ctx: RunContext[Any]) -> tuple[Mailbox, Background]:
-    mailbox = mailbox_of(ctx)
-    if mailbox is None:
-        raise ToolFailed(NO_ADDRESS)
+    mailbox = calling_mailbox(ctx)
     if mailbox.runs.background is None:
         raise ToolFailed("not_found: there are no background workers here.")
     return mailbox, mailbox.runs.background
